@@ -31,14 +31,14 @@ pub(super) mod option {
     struct Moment(#[serde(with = "super")] DateTime<Utc>);
 
     #[expect(clippy::ref_option, reason = "serde's `with` passes the field by reference")]
-    pub(in super::super) fn serialize<S: Serializer>(
+    pub(crate) fn serialize<S: Serializer>(
         at: &Option<DateTime<Utc>>,
         to: S,
     ) -> Result<S::Ok, S::Error> {
         at.map(Moment).serialize(to)
     }
 
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
     ) -> Result<Option<DateTime<Utc>>, D::Error> {
         Ok(Option::<Moment>::deserialize(from)?.map(|moment| moment.0))

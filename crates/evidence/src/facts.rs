@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::Error;
-use authority_decision::{Facts, Gathered, Request, facts_index, input_schema::InputSchema};
+use authority_decision::{Facts, Gathered, Request, facts::sources, input_schema::InputSchema};
 
 /// Facts or a text as bytes (facts in RFC 8785 form), stored once under their SHA-256.
 pub struct Blob {
@@ -67,7 +67,7 @@ impl PreparedFacts {
             Blob::new(&*gathered)?
         };
         let facts = Facts::new(Arc::clone(&gathered));
-        let reads = facts_index::reads(request, &facts);
+        let reads = sources::reads(request, &facts);
         let index = RawValue::from_string(serde_json_canonicalizer::to_string(&reads)?)?;
         let schemas = gathered.schemas.iter().map(|schema| Blob::of_text(schema));
         let schemas = schemas.collect::<Result<_, _>>()?;

@@ -24,7 +24,7 @@ pub use error::Error;
 pub use limits::Limits;
 use queue::{Job, Next, Queue};
 
-/// Large enough for `decision/stack.rs`, which then allocates no further stack.
+/// Large enough for `decision/policy/stack.rs`, which then allocates no further stack.
 const STACK: usize = 32 * 1024 * 1024;
 /// The niceness at which a thread gets a tenth of the processor time of a normal thread when both
 /// compete.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     levels::{EffectClass, Reversibility},
-    request::ActionDeclaration,
+    request::draft::ActionDeclaration,
 };
 
 /// Only a tool's record can require less than execute. The caller's declaration can raise it.

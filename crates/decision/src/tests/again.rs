@@ -4,10 +4,11 @@ use chrono::TimeDelta;
 
 use super::*;
 use crate::{
-    CompiledPolicy, PolicyReference, judge_again,
+    CompiledPolicy, PolicyReference,
+    authority::used::{AuthorityKind, AuthorityUsed},
+    facts::turn::{is_same, next_turn},
+    judge_again,
     levels::ApprovalState,
-    turn::{is_same, next_turn},
-    verdict::{AuthorityKind, AuthorityUsed},
 };
 
 /// Twelve hours after the decision: a Monday evening.

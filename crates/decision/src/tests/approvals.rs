@@ -3,10 +3,10 @@
 use super::*;
 use crate::{
     CompiledPolicy, PolicyReference,
+    facts::reality::Drift,
     levels::{ApprovalState, OversightMode, RiskTier, RuntimeEffect},
-    reality::Drift,
-    request::ActionRiskClassification,
-    verdict::ApprovalsNeeded,
+    request::draft::ActionRiskClassification,
+    rules::needed::ApprovalsNeeded,
 };
 
 fn signed(people: &[(&str, &str)]) -> Vec<Signature> {

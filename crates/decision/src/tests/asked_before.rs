@@ -5,7 +5,7 @@ use super::{
     *,
 };
 use crate::{
-    facts::{Declined, OpenRequests},
+    facts::records::{Declined, OpenRequests},
     levels::{ApprovalState, RiskTier, RuntimeEffect},
 };
 

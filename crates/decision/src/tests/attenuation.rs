@@ -3,8 +3,10 @@
 use super::*;
 use crate::{
     Bounds,
-    bounds::{MaxTotalAmount, MaxUses},
-    delegation::{exceeds, widens},
+    facts::{
+        bounds::{MaxTotalAmount, MaxUses},
+        delegation::{exceeds, widens},
+    },
     levels::RiskTier,
 };
 

@@ -3,10 +3,10 @@
 use super::*;
 use crate::{
     Amount,
-    bounds::{MaxTotalAmount, MaxUses},
+    authority::used::AuthorityKind,
+    facts::bounds::{MaxTotalAmount, MaxUses},
     levels::RiskTier,
-    request::{ActionDeclaration, ActionRiskClassification},
-    verdict::AuthorityKind,
+    request::draft::{ActionDeclaration, ActionRiskClassification},
 };
 
 fn edit<T: Clone>(shared: &mut Option<Arc<T>>, change: impl FnOnce(&mut T)) {

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::{
-    bounds::{MaxTotalAmount, MaxUses},
+    authority::trace_step::{ExceededBound, Outcome},
+    facts::bounds::{MaxTotalAmount, MaxUses},
     levels::RiskTier,
-    request::ActionRiskClassification,
-    trace::{ExceededBound, Outcome},
+    request::draft::ActionRiskClassification,
 };
 
 /// Returns the trace's details of all refusals after this change to the world.

@@ -4,13 +4,13 @@
 use serde_json::{Value, json};
 
 use super::{
-    super::{
-        CompiledPolicy, JoinedTerms, PolicyReference,
-        input_schema::{InputAt, InputReference, InputSchema, MOST_SCHEMAS},
-        trace::Outcome,
-        validation::{Agreement, ContextSchema, typed},
-    },
+    super::{CompiledPolicy, JoinedTerms, PolicyReference},
     *,
+};
+use crate::{
+    authority::trace_step::Outcome,
+    policy::validation::{Agreement, ContextSchema, typed},
+    request::input_schema::{InputAt, InputReference, InputSchema, MOST_SCHEMAS},
 };
 
 /// Returns a tool for the world's action with a schema, identified by its text.
@@ -378,7 +378,7 @@ fn the_remedy_names_a_member_that_is_missing() {
     let world = World::with_tools(&[of_context("tool-1", &schema)], Some("tool-1"));
     let request = Request::new(world.draft.clone()).unwrap();
     let found =
-        super::super::remedy::smallest(&request, &world.facts(), now(), &|_| None, &|| true);
+        crate::verdict::remedy::smallest(&request, &world.facts(), now(), &|_| None, &|| true);
     let changes = found.unwrap().changes;
     assert_eq!(changes.len(), 1, "{changes:?}");
     assert_eq!(changes[0].member.as_deref(), Some("context.reference"));

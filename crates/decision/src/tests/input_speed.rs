@@ -8,7 +8,8 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{super::input_schema::InputAt, input::with_schema, *};
+use super::{input::with_schema, *};
+use crate::request::input_schema::InputAt;
 
 /// The maximum cost of a schema of ten fields.
 const MOST: Duration = Duration::from_micros(3);

@@ -3,10 +3,10 @@
 use super::*;
 use crate::{
     CompiledPolicy, JoinedTerms, PolicyReference, Target,
-    bounds::Bounds,
+    authority::trace_step::TraceStep,
+    facts::bounds::Bounds,
     levels::{EffectClass, OversightMode, Reversibility, RiskTier},
-    request::{ActionDeclaration, ActionRiskClassification},
-    trace::Step,
+    request::draft::{ActionDeclaration, ActionRiskClassification},
 };
 
 /// Returns a tool that declares every field and has no requirements.
@@ -292,7 +292,7 @@ fn the_trace_names_the_tool_that_sets_each_term() {
     let mut world = unnamed(&[tame("tool-1"), risky]);
     world.draft.explain = true;
     let trace = world.decide().trace.unwrap();
-    let step = |id: &str| -> Step {
+    let step = |id: &str| -> TraceStep {
         let mut steps = trace[0].steps.iter().filter(|step| step.kind == "tool");
         steps.find(|step| step.id == id).cloned().unwrap()
     };

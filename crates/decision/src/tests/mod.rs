@@ -26,11 +26,12 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 
 use super::{
-    Draft, Facts, Gathered, Pattern, Reason, Request, Verdict, counters_needed, decide,
+    Draft, Facts, Gathered, Pattern, Reason, Request, Verdict, counters_needed,
     facts::*,
     levels::{AccessLevel, Decision, DelegationState, PrincipalClass},
     moment::Window,
 };
+use crate::verdict::decide::decide;
 
 const TENANT: &str = "svc:tenant:t";
 const HUMAN: &str = "svc:ent:t:principal:h";

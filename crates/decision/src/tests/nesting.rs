@@ -6,7 +6,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::World;
-use crate::{CompiledPolicy, PolicyReference, Reason, moment::Window, policy_text::split, stack};
+use crate::{
+    CompiledPolicy, PolicyReference, Reason,
+    moment::Window,
+    policy::{stack, text::split},
+};
 
 /// Half of the stack of [`stack`]. A text that fits here fits twice.
 const HALF_FOR_PARSING: usize = 8 * 1024 * 1024;

@@ -1,7 +1,10 @@
 //! Tests places, objects of other workspaces, people anywhere in a chain, and amounts below zero.
 
 use super::*;
-use crate::{CompiledPolicy, PolicyReference, delegation::exceeds, facts::StopSignal};
+use crate::{
+    CompiledPolicy, PolicyReference,
+    facts::{delegation::exceeds, records::StopSignal},
+};
 
 fn at(world: &mut World, place: &str) {
     world.draft.context.insert("jurisdiction".to_owned(), json!(place));
@@ -219,7 +222,7 @@ fn what_stays_is_no_wider_even_if_it_means_nothing() {
     stored.bounds.jurisdictions = vec!["UK".to_owned(), "DE".to_owned()];
     let mut tighter = stored.clone();
     tighter.can_delegate = false;
-    let widens = |new: &_| crate::delegation::widens(&stored, new, &|_| Vec::new());
+    let widens = |new: &_| crate::facts::delegation::widens(&stored, new, &|_| Vec::new());
     assert_eq!(widens(&tighter), []);
     tighter.bounds.jurisdictions = vec!["GB".to_owned()];
     assert_eq!(widens(&tighter).len(), 1);

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::{levels::RuntimeEffect, reality::*};
+use crate::{facts::reality::*, levels::RuntimeEffect};
 
 fn anchor() -> Anchor {
     Anchor {
@@ -54,7 +54,7 @@ fn lifting(source_id: &str, drift_type: &str, snapshot_id: Option<&str>) -> Over
         lifts: vec![Lifted {
             source_id: source_id.to_owned(),
             drift_type: drift_type.to_owned(),
-            found: vec![Found {
+            found: vec![CheckedState {
                 anchor_id: "anchor-1".to_owned(),
                 snapshot_id: snapshot_id.map(str::to_owned),
                 contested: false,

@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::*;
 use crate::{
     CompiledPolicy, PolicyReference,
-    bounds::{MaxTotalAmount, MaxUses},
+    facts::bounds::{MaxTotalAmount, MaxUses},
     levels::RiskTier,
-    remedy::{Change, Kind, Remedy, smallest},
+    verdict::remedy::{Change, Kind, Remedy, smallest},
 };
 
 fn remedy(world: &World) -> Option<Remedy> {

@@ -3,9 +3,9 @@
 use super::*;
 use crate::{
     CompiledPolicy, PermissionStatus, PolicyReference,
-    bounds::{Bounds, MaxUses},
+    authority::used::{AuthorityKind, AuthorityUsed},
+    facts::bounds::{Bounds, MaxUses},
     judge_again,
-    verdict::{AuthorityKind, AuthorityUsed},
 };
 
 /// The sound world after `del-1`, which the request names, was renewed as `del-2` and `del-3`.

@@ -1,7 +1,7 @@
 //! Tests the requests that the core accepts.
 
 use super::*;
-use crate::request::{Invalid, validate};
+use crate::request::draft::{Invalid, validate};
 
 fn faults(change: impl FnOnce(&mut Draft)) -> Vec<String> {
     let mut draft = World::sound().draft;

@@ -7,14 +7,14 @@ use proptest::{collection::vec, prelude::any};
 use serde_json::{Map, Value, json};
 
 use super::{
-    super::{
-        input_schema::InputAt,
-        validation::{
-            ContextSchema, InputType, Known, Members, Severity, Surroundings, ToolInput, validate,
-        },
-    },
     input::{forbid, with_schema},
     *,
+};
+use crate::{
+    policy::validation::{
+        ContextSchema, InputType, Known, Members, Severity, Surroundings, ToolInput, validate,
+    },
+    request::input_schema::InputAt,
 };
 
 const ACTION: &str = "payment.execute";

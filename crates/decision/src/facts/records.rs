@@ -1,0 +1,328 @@
+//! The records in facts, with the fields that a decision uses.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::{bounds::Bounds, gate::Tightening};
+use crate::{
+    levels::{AccessLevel, ApprovalState, DelegationState, PrincipalClass, RiskTier},
+    moment::{self, Window},
+    pattern::Pattern,
+    policy::validation::ContextSchema,
+    request::{
+        draft::{ActionDeclaration, ActionRiskClassification},
+        input_schema::InputReference,
+    },
+};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tenant {
+    pub id: String,
+    /// Whether the tenant is in state `active` and not deleted.
+    pub active: bool,
+    /// Whether actions without a declaration by the request or a tool are refused.
+    #[serde(default)]
+    pub require_declaration: bool,
+    /// The tenant's tightenings of the gate.
+    #[serde(default)]
+    pub gate: Vec<Tightening>,
+    /// The seconds within which an allowed action must begin.
+    #[serde(default = "default_validity")]
+    pub valid_for_seconds: u32,
+    /// The tenant's declared types of the context's fields.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_schema: Option<Arc<ContextSchema>>,
+    /// The IANA name of the tenant's time zone. `None` for UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<String>,
+}
+
+/// The default validity of an allow, in seconds.
+pub const fn default_validity() -> u32 {
+    60
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Principal {
+    pub id: String,
+    pub class: PrincipalClass,
+    pub name: String,
+    /// Whether the principal is in state `active` and not deleted.
+    pub active: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Membership {
+    pub team_id: String,
+    pub window: Window,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopSignal {
+    pub id: String,
+    pub actor_id: String,
+}
+
+/// A quarantine. It applies to requests that match all of its fields; without fields, to all
+/// requests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quarantine {
+    pub id: String,
+    pub subject_id: Option<String>,
+    pub action: Option<Pattern>,
+    /// The line of the delegation that it names.
+    pub delegation_id: Option<String>,
+}
+
+/// A delegation with all delegations above it: itself first, the root last.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Chain(pub Vec<Arc<Delegation>>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delegation {
+    pub id: String,
+    pub version: i64,
+    pub parent_id: Option<String>,
+    pub delegator_id: String,
+    pub delegate_id: String,
+    pub state: DelegationState,
+    pub window: Window,
+    pub actions: Vec<Pattern>,
+    pub bounds: Bounds,
+    pub can_delegate: bool,
+    pub needs_standing_approval: bool,
+    /// The signatures of the standing approval.
+    pub standing: Vec<Signature>,
+    /// The first delegation of its line, if it renews one. Absent for the first one itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line_id: Option<Box<str>>,
+}
+
+impl Delegation {
+    /// Returns the id of its line: a delegation and everything that renewed it, one after the
+    /// other. Counters, quarantines and policies belong to the line.
+    pub fn line(&self) -> &str {
+        self.line_id.as_deref().unwrap_or(&self.id)
+    }
+}
+
+/// One person's approval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signature {
+    /// The time of the approval. An approval without a time is not a review of reality findings.
+    #[serde(default, with = "moment::option", skip_serializing_if = "Option::is_none")]
+    pub at: Option<DateTime<Utc>>,
+    /// The person: `<iss>|<sub>`.
+    pub by: String,
+    /// `approver`, `legal`, `admin` or `owner`.
+    pub role: String,
+    /// Whether the person made the request, owns the agent or delegated to it. Such an approval
+    /// counts only if one is needed.
+    #[serde(default, rename = "self", skip_serializing_if = "std::ops::Not::not")]
+    pub own_interest: bool,
+}
+
+/// A `uses` row with the record it refers to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Uses {
+    pub row: Arc<UsesRow>,
+    pub used: Used,
+}
+
+/// A row with allowed = 0 of a participant in a chain other than the subject.
+///
+/// A participant who is denied something cannot let others do it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChainDenial {
+    pub principal_id: String,
+    pub denial: Uses,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsesRow {
+    /// Identifies the row among its principal's rows.
+    pub id: String,
+    pub allowed: bool,
+    pub window: Window,
+    pub constraints: Constraints,
+}
+
+/// The parsed `constraints_json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Constraints {
+    Bounds(Box<Bounds>),
+    /// Stored, but malformed. None of its bounds hold.
+    Malformed(String),
+}
+
+impl Constraints {
+    /// Parses `constraints_json`.
+    pub fn read(text: &str) -> Self {
+        match Bounds::read(text) {
+            Ok(bounds) => Self::Bounds(Box::new(bounds)),
+            Err(why) => Self::Malformed(why),
+        }
+    }
+}
+
+/// The target of a `uses` row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Used {
+    Action(Pattern),
+    Tool(Arc<Tool>),
+    Model(Arc<Model>),
+    ExternalApp(Arc<ExternalApp>),
+    Resource(String),
+    /// The row's reference does not resolve.
+    Missing(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Model {
+    pub id: String,
+    /// Whether the model is not retired.
+    pub live: bool,
+    pub risk_tier: Option<RiskTier>,
+    pub actions: Vec<Pattern>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExternalApp {
+    pub id: String,
+    pub live: bool,
+    pub actions: Vec<Pattern>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Purpose {
+    pub id: String,
+    pub slug: String,
+    /// Whether the purpose is in state `active` and not deleted.
+    pub active: bool,
+    pub allowed_actions: Vec<Pattern>,
+    pub principal_classes: Vec<PrincipalClass>,
+    pub jurisdictions: Vec<String>,
+    pub window: Window,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tool {
+    pub id: String,
+    /// Whether the tool is neither deprecated nor retired.
+    pub live: bool,
+    /// The workspace that it serves; `None` for all.
+    #[serde(default)]
+    pub workspace_id: Option<String>,
+    pub actions: Vec<Pattern>,
+    /// Context fields, `resource_id` and `workspace_id` that a request must have.
+    pub requires: Vec<String>,
+    pub access_level: Option<AccessLevel>,
+    pub action_declaration: Option<ActionDeclaration>,
+    pub action_risk_classification: Option<ActionRiskClassification>,
+    /// The schema for its input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<InputReference>,
+}
+
+impl Tool {
+    /// Whether any field is declared.
+    pub fn is_declared(&self) -> bool {
+        self.action_declaration.unwrap_or_default() != ActionDeclaration::default()
+            || self.action_risk_classification.unwrap_or_default()
+                != ActionRiskClassification::default()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resource {
+    pub id: String,
+    /// The workspace that it belongs to, if any.
+    #[serde(default)]
+    pub workspace_id: Option<String>,
+    pub kind: String,
+    pub name: String,
+    pub sensitivity: Option<String>,
+    /// Whether the resource is not archived.
+    pub live: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workspace {
+    pub id: String,
+    pub live: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Project {
+    pub id: String,
+    pub live: bool,
+    pub workspace_id: Option<String>,
+    pub visible_in_workspaces: Vec<String>,
+}
+
+/// The subject's membership of a workspace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActsIn {
+    /// Identifies the row among the subject's rows.
+    pub id: String,
+    pub workspace_id: String,
+    pub window: Window,
+    /// `allowed_actions_json`. Absent means membership only. Empty or malformed permits no action.
+    pub allowed_actions: Option<Vec<Pattern>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    pub id: String,
+    pub resource_id: String,
+    pub grantee_id: String,
+    /// `team`, or a kind of principal.
+    pub grantee_kind: String,
+    pub access_level: AccessLevel,
+}
+
+/// The approval that a request cites.
+///
+/// Its fields are in the order of RFC 8785, like a decision's facts. This also applies to its
+/// signatures, [`Declined`] and [`OpenRequests`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approval {
+    #[serde(with = "moment")]
+    pub expires_at: DateTime<Utc>,
+    pub given: Vec<Signature>,
+    pub id: String,
+    /// Whether the approval's digest is the digest of this request's question.
+    pub same_question: bool,
+    /// Whether the approval was given to this request's subject. It only improves the explanation
+    /// in the trace: `same_question` is false for another subject, because a question includes its
+    /// subject.
+    #[serde(default = "yes", skip_serializing_if = "bool::clone")]
+    pub same_subject: bool,
+    pub state: ApprovalState,
+}
+
+/// The decline because of which a question is denied instead of held. It is only looked up for
+/// requests that would be held.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Declined {
+    pub approval_id: String,
+    #[serde(with = "moment")]
+    pub at: DateTime<Utc>,
+}
+
+/// The subject's pending requests, if they have reached the tenant's limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenRequests {
+    pub limit: u32,
+    pub pending: u32,
+}
+
+/// The default of a field that is left out if it is true.
+const fn yes() -> bool {
+    true
+}

@@ -1,0 +1,199 @@
+//! The terms that bind a request, by tool: the named tool, the authority's tool, or all tools that
+//! perform the action.
+
+use super::{
+    access::{access_for, own_access_level},
+    gate::Effective,
+    joined_terms::JoinedTerms,
+    records::Tool,
+};
+use crate::{
+    levels::{AccessLevel, EffectClass, Reversibility, RiskTier},
+    request::draft::{ActionRiskClassification, Draft},
+};
+
+/// The tools with terms that apply.
+#[derive(Clone, Copy)]
+pub(crate) enum Terms<'a> {
+    /// No tool performs the action, or the named tool does not resolve.
+    Nobody,
+    /// A single tool. The permit is for this tool only.
+    Of(&'a Tool),
+    /// No tool is named. These are the strictest terms of all tools that perform the action.
+    Joined(&'a JoinedTerms),
+}
+
+impl<'a> Terms<'a> {
+    /// Returns the only tool that the permit is for, if it is for a single tool.
+    pub(crate) fn tool(self) -> Option<&'a Tool> {
+        match self {
+            Self::Of(tool) => Some(tool),
+            Self::Joined(_) | Self::Nobody => None,
+        }
+    }
+
+    /// Whether both are the terms of the same tools.
+    pub(crate) fn is_same(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Nobody, Self::Nobody) => true,
+            (Self::Of(one), Self::Of(other)) => std::ptr::eq(one, other),
+            (Self::Joined(one), Self::Joined(other)) => std::ptr::eq(one, other),
+            _ => false,
+        }
+    }
+
+    /// Returns the access level that is needed.
+    ///
+    /// Only a tool's record can require less than execute. The caller's declaration can raise the
+    /// level but never lower it.
+    pub(crate) fn access_needed(self, request: &Draft) -> AccessLevel {
+        let by_tools = match self {
+            Self::Nobody => AccessLevel::Execute,
+            Self::Of(tool) => own_access_level(tool),
+            Self::Joined(terms) => terms.access_level.strictest.unwrap_or(AccessLevel::Owner),
+        };
+        let declared = request.action_declaration.and_then(|own| own.effect_class);
+        declared.map_or(by_tools, |class| by_tools.max(access_for(Some(class))))
+    }
+
+    /// Whether the request has all required fields.
+    pub(crate) fn are_met_by(self, request: &Draft) -> bool {
+        let present = |member: &str| is_present(request, member);
+        match self {
+            Self::Nobody => true,
+            Self::Of(tool) => tool.requires.iter().all(|member| present(member)),
+            Self::Joined(terms) => terms.requires.keys().all(|member| present(member)),
+        }
+    }
+
+    /// Returns the tools' declarations and omissions.
+    fn record(self) -> Record {
+        match self {
+            Self::Nobody => {
+                let (said, left_out) = (Effective::default(), Effective::default());
+                Record { said, left_out, silent: true }
+            }
+            Self::Of(tool) => {
+                let mut said = Effective::default();
+                said.take(tool.action_declaration, tool.action_risk_classification);
+                let silent = !said.is_declared();
+                let left_out = if silent { Effective::default() } else { gaps(said) };
+                Record { said, left_out, silent }
+            }
+            Self::Joined(terms) => {
+                let said = Effective {
+                    effect_class: terms.effect_class.strictest,
+                    reversibility: terms.reversibility.strictest,
+                    rollback_available: terms.rollback_available.strictest,
+                    risk_tier: terms.risk_tier.strictest,
+                    required: terms.required_oversight_mode.strictest,
+                };
+                let all = gaps(Effective::default());
+                let left_out = Effective {
+                    effect_class: all.effect_class.filter(|_| terms.effect_class.is_omitted()),
+                    reversibility: all.reversibility.filter(|_| terms.reversibility.is_omitted()),
+                    rollback_available: all
+                        .rollback_available
+                        .filter(|_| terms.rollback_available.is_omitted()),
+                    risk_tier: all.risk_tier.filter(|_| terms.risk_tier.is_omitted()),
+                    required: None,
+                };
+                Record { said, left_out, silent: terms.undeclared_by.is_some() }
+            }
+        }
+    }
+}
+
+/// Whether the request has a field that a tool requires.
+pub(crate) fn is_present(request: &Draft, member: &str) -> bool {
+    match member {
+        "resource_id" => request.resource_id.is_some(),
+        "workspace_id" => request.workspace_id.is_some(),
+        other => request.context.contains_key(other),
+    }
+}
+
+/// The declarations of tool records.
+struct Record {
+    /// The strictest declaration of any tool.
+    said: Effective,
+    /// The fields that a tool with another declaration omits, with the worst values, which they
+    /// count as.
+    left_out: Effective,
+    /// True without any tool, or with a tool that lacks a declaration.
+    silent: bool,
+}
+
+/// Returns the undeclared fields with the worst values, which they count as.
+fn gaps(declared: Effective) -> Effective {
+    let class = declared.effect_class.is_none();
+    Effective {
+        effect_class: class.then_some(EffectClass::DigitalStateChange),
+        reversibility: declared.reversibility.is_none().then_some(Reversibility::Irreversible),
+        rollback_available: declared.rollback_available.is_none().then_some(false),
+        risk_tier: declared.risk_tier.is_none().then_some(RiskTier::Limited),
+        required: None,
+    }
+}
+
+/// The joint declaration of the request, tools and model.
+#[derive(Clone, Copy)]
+pub(crate) struct Declared {
+    /// The declaration of the request and the model, for any tool.
+    besides_tools: Effective,
+    /// The joint declaration: each field has the riskiest declared value.
+    said: Effective,
+    /// The gate's input: the joint declaration, in which a field that a record omits counts as the
+    /// worst value. A request can only add to it. The caller's declaration can therefore never
+    /// lower the requirements of records.
+    pub(crate) counted: Effective,
+    /// The risk tier, if it is known for any tool.
+    pub(crate) known_tier: Option<RiskTier>,
+    /// Whether there is a declaration, for any tool.
+    pub(crate) is_declared: bool,
+}
+
+impl Declared {
+    pub(crate) fn of(request: &Draft, model: Option<RiskTier>, terms: Terms<'_>) -> Self {
+        let mut own = Effective::default();
+        own.take(request.action_declaration, request.action_risk_classification);
+        let Record { said: by_tools, left_out, silent } = terms.record();
+        let classified = ActionRiskClassification { risk_tier: model, ..<_>::default() };
+        let mut besides_tools = own;
+        besides_tools.take(None, Some(classified));
+        let mut said = besides_tools;
+        said.join(by_tools);
+        let mut counted = said;
+        // The model's tier replaces a tier that a tool omits. Both are records.
+        counted.join(Effective {
+            risk_tier: left_out.risk_tier.filter(|_| model.is_none()),
+            ..left_out
+        });
+        if silent && model.is_some() {
+            counted.join(gaps(Effective { risk_tier: model, ..Effective::default() }));
+        } else if silent && own.is_declared() {
+            counted.join(gaps(own));
+        }
+        let unknown = besides_tools.risk_tier.is_none() && (left_out.risk_tier.is_some() || silent);
+        let known_tier = said.risk_tier.filter(|_| !unknown);
+        let is_declared = own.is_declared() || model.is_some() || !silent;
+        Self { besides_tools, said, counted, known_tier, is_declared }
+    }
+
+    /// Returns the declarations that policies are evaluated on.
+    ///
+    /// The first is the strictest of all. If no tool is named, the declaration with each tool for
+    /// the action follows.
+    pub(crate) fn seen_by_policies(&self, terms: Terms<'_>) -> Vec<Effective> {
+        let by_tools = match terms {
+            Terms::Joined(joined) => &joined.declarations[..],
+            Terms::Of(_) | Terms::Nobody => &[],
+        };
+        let with = |tool: &Effective| {
+            let mut declared = self.besides_tools;
+            declared.join(*tool);
+            declared
+        };
+        std::iter::once(self.said).chain(by_tools.iter().map(with)).collect()
+    }
+}

@@ -1,0 +1,102 @@
+//! Checks whether a permission still holds: the stop conditions of every allow.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    authority::{
+        case::Case,
+        choose,
+        used::{AuthorityKind, AuthorityUsed},
+    },
+    facts::gathered::Facts,
+    levels::words,
+    reason::Reason,
+    request::draft::Request,
+    rules::reality::Coupling,
+};
+
+words! {
+    /// The conditions that end a permission.
+    ///
+    /// A policy may name others (`@stop_condition`), which the agent itself must watch.
+    StopCondition {
+        ActorStopSignal "actor.stop_signal",
+        ActorSuspended "actor.suspended",
+        AuthorityChanged "authority.changed",
+        AuthorityRevoked "authority.revoked",
+        CapabilityQuarantined "capability.quarantined",
+        DelegationRevoked "delegation.revoked",
+        RealityDecoupled "reality.decoupled",
+        TenantSuspended "tenant.suspended",
+    }
+}
+
+/// The current status of a permission's authority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PermissionStatus {
+    /// The reason why the permission has ended, if it has.
+    pub stopped: Option<Reason>,
+    /// The time at which the permission expires or must be judged again. A change may end it
+    /// earlier.
+    pub until: Option<DateTime<Utc>>,
+}
+
+impl PermissionStatus {
+    /// Runs only the checks that can end an allow: the stage 1 checks of the authority, and the
+    /// current state of reality.
+    ///
+    /// Bounds, purposes and policies concern the request: `judge_again` checks them. The approval
+    /// in `facts` is the approval that the allow spent. It still covers findings that began before
+    /// people approved. `used` is the authority that permitted the request. It may be of any kind,
+    /// even if the request names a delegation.
+    pub fn judge(
+        request: &Request,
+        used: &AuthorityUsed,
+        facts: &Facts,
+        at: DateTime<Utc>,
+    ) -> Self {
+        let case = Case::new(request, facts, at);
+        let (candidate, refusal) = choose::standing(&case, used);
+        let coupling = Coupling::evaluate(&case, &candidate);
+        let given = facts.approval.as_ref().map_or(&[][..], |spent| &spent.given);
+        let stopped = refusal.map(|refusal| refusal.reason).or_else(|| coupling.stops(given));
+        let ends = [
+            candidate.until(),
+            choose::membership_until(&case),
+            choose::denied_from(&case, &candidate),
+            coupling.until,
+        ];
+        let until = ends.into_iter().flatten().min();
+        Self { stopped, until: until.filter(|_| stopped.is_none()) }
+    }
+}
+
+impl StopCondition {
+    /// Returns the condition that fired if a permission under such an authority has ended.
+    pub fn of(reason: Reason, used: AuthorityKind) -> Self {
+        // These reasons are about other rows of the subject than the delegation, or about denials.
+        let is_besides = matches!(
+            reason,
+            Reason::CapabilityDenied
+                | Reason::WorkspaceAccessMissing
+                | Reason::ProjectAccessMissing
+        );
+        match (reason, used) {
+            (Reason::ActorStopped, _) => Self::ActorStopSignal,
+            (Reason::CapabilityQuarantined, _) => Self::CapabilityQuarantined,
+            (Reason::SubjectUnknown | Reason::SubjectSuspended, _) => Self::ActorSuspended,
+            (Reason::TenantInactive, _) => Self::TenantSuspended,
+            (
+                Reason::RealityDecoupled
+                | Reason::RealityRevalidationRequired
+                | Reason::RealityReviewRequired,
+                _,
+            ) => Self::RealityDecoupled,
+            // The delegation or one above it was revoked or suspended, or has expired.
+            (_, AuthorityKind::Delegation) if !is_besides => Self::DelegationRevoked,
+            // The row was deleted, has expired, or was changed to something else.
+            _ => Self::AuthorityRevoked,
+        }
+    }
+}

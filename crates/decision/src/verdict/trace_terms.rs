@@ -1,0 +1,73 @@
+//! Traces the terms that tools set, with the tool of each term, and the access level needed.
+
+use crate::{
+    authority::{
+        candidate::Candidate,
+        case::Case,
+        choose::FailedCheck,
+        input_check,
+        trace_step::{Outcome, TraceStep},
+    },
+    facts::terms::{Terms, is_present},
+    levels::AccessLevel,
+    reason::Reason,
+};
+
+/// Returns a step for each tool that binds a request without a tool, and a step for missing access.
+pub(crate) fn steps(
+    case: &Case<'_>,
+    candidate: &Candidate<'_>,
+    refusal: Option<FailedCheck>,
+) -> Vec<TraceStep> {
+    let reason = refusal.map(|refusal| refusal.reason);
+    let mut steps = joined(case, candidate, reason);
+    if reason == Some(Reason::ContextInvalid) {
+        steps.extend(input_check::steps(case, candidate));
+    }
+    let (request, access) = (case.request, Reason::ResourceAccessMissing);
+    let missing = [
+        ("resource", &request.resource_id, access),
+        ("project", &request.project_id, Reason::ProjectAccessMissing),
+    ];
+    let missing = missing.into_iter().filter(|(.., own)| reason == Some(*own));
+    steps.extend(missing.filter_map(|(kind, id, own)| {
+        let detail = lacking(case, candidate, id.as_deref()?);
+        Some(refused(kind, id.as_deref()?, own, detail))
+    }));
+    steps
+}
+
+fn joined(case: &Case<'_>, candidate: &Candidate<'_>, reason: Option<Reason>) -> Vec<TraceStep> {
+    let Terms::Joined(terms) = candidate.terms else { return Vec::new() };
+    let lacks = |tool_id: &str| {
+        reason == Some(Reason::ContextIncomplete)
+            && terms.requires.iter().any(|(m, own)| own == tool_id && !is_present(case.request, m))
+    };
+    let step = |(tool_id, set): (&str, Vec<String>)| {
+        let detail = format!(
+            "no tool is named, so the strictest terms of all that perform the action bind; this one \
+             sets {}; naming a tool in `tool_id` narrows to its own terms",
+            set.join(", ")
+        );
+        if lacks(tool_id) {
+            return refused("tool", tool_id, Reason::ContextIncomplete, detail);
+        }
+        TraceStep::new("tool", tool_id, Outcome::Pass, None, detail)
+    };
+    terms.set_by().into_iter().map(step).collect()
+}
+
+/// Describes the access level needed and the highest granted one.
+fn lacking(case: &Case<'_>, candidate: &Candidate<'_>, thing_id: &str) -> String {
+    let needed = candidate.terms.access_needed(case.request);
+    let granted = crate::authority::choose::access_granted(case, candidate, thing_id);
+    let granted = granted.map_or("none", AccessLevel::word);
+    format!(
+        "{needed} is needed and {granted} is granted; only a tool's record asks for less than \
+         execute, and what a request declares never does"
+    )
+}
+
+fn refused(kind: &str, id: &str, reason: Reason, detail: String) -> TraceStep {
+    TraceStep::new(kind, id, Outcome::Refuse, Some(reason), detail)
+}
