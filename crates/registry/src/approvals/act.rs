@@ -5,10 +5,10 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::{DateTime, Utc};
 
 use super::{
-    super::{ineligible::Ineligible, prelude::*},
     eligible::{ACTED, Eligibility, UNKNOWN_TENANT},
     fresh,
 };
+use crate::flow::{ineligible::Ineligible, prelude::*};
 use authority_api::identity::{Caller, CallerKind, Role};
 use authority_core::{
     graph::TenantHandle,
@@ -18,7 +18,7 @@ use authority_core::{
 use authority_evidence::{self as evidence, Act as SignedTerms, SignedAct};
 
 /// An approver's act.
-pub(in super::super) enum ApproverAct {
+pub(crate) enum ApproverAct {
     Approve(Option<String>),
     Decline(String),
 }
@@ -31,12 +31,12 @@ const WITHDRAW: &str = "withdraw";
 const REOPEN: &str = "reopen";
 
 /// The subject of an act.
-pub(in super::super) struct Terms<'a> {
-    pub(in super::super) tenant_id: &'a str,
+pub(crate) struct Terms<'a> {
+    pub(crate) tenant_id: &'a str,
     /// The ID of the approval or the delegation.
-    pub(in super::super) about: &'a str,
+    pub(crate) about: &'a str,
     /// The digest of the exact question.
-    pub(in super::super) question: [u8; 32],
+    pub(crate) question: [u8; 32],
 }
 
 /// A person, identified by issuer and subject, not by name.
@@ -60,36 +60,36 @@ impl<'a> Person<'a> {
 
 /// The context in which acts are checked and signed. `handle` is the tenant's authority, which does
 /// not change until the transaction has ended.
-pub(in super::super) struct ActContext<'a> {
-    pub(in super::super) keys: &'a Keys,
-    pub(in super::super) handle: Option<&'a TenantHandle>,
+pub(crate) struct ActContext<'a> {
+    pub(crate) keys: &'a Keys,
+    pub(crate) handle: Option<&'a TenantHandle>,
     /// Determines who is eligible. A person can't approve their own request.
-    pub(in super::super) eligibility: &'a Eligibility,
+    pub(crate) eligibility: &'a Eligibility,
 }
 
 /// The parts of an act that are signed.
-pub(in super::super) struct Statement {
+pub(crate) struct Statement {
     /// A verdict of [`ApprovalAct`].
-    pub(in super::super) verdict: &'static str,
-    pub(in super::super) comment: Option<String>,
+    pub(crate) verdict: &'static str,
+    pub(crate) comment: Option<String>,
     /// Whether the act is in the person's own interest, which `self_approval` permits.
-    pub(in super::super) own_interest: bool,
+    pub(crate) own_interest: bool,
 }
 
 impl Statement {
     /// Creates the statement of a withdrawal.
-    pub(in super::super) fn withdraws(reason: String) -> Self {
+    pub(crate) fn withdraws(reason: String) -> Self {
         Self { verdict: WITHDRAW, comment: Some(reason), own_interest: false }
     }
 
     /// Creates the statement that takes a decline back.
-    pub(in super::super) fn reopens(reason: String) -> Self {
+    pub(crate) fn reopens(reason: String) -> Self {
         Self { verdict: REOPEN, comment: Some(reason), own_interest: false }
     }
 }
 
 /// Checks, signs and stores the caller's act. `before` contains the earlier acts.
-pub(in super::super) async fn make(
+pub(crate) async fn make(
     db: &mut Db,
     caller: &Caller,
     context: ActContext<'_>,
@@ -112,7 +112,7 @@ pub(in super::super) async fn make(
 }
 
 /// Signs and stores a person's act without an eligibility check.
-pub(in super::super) async fn sign(
+pub(crate) async fn sign(
     db: &mut Db,
     caller: &Caller,
     keys: &Keys,

@@ -19,10 +19,8 @@ use diesel::{
 };
 use tonic::Response;
 
-use super::{
-    super::{flow::or_not_found, page::place_at, prelude::*},
-    Approvals, open,
-};
+use super::{handlers::Approvals, record::open};
+use crate::flow::{operations::or_not_found, page::place_at, prelude::*};
 use authority_api::{
     identity::{Caller, CallerKind},
     page_token::PageTokens,

@@ -9,10 +9,8 @@ use authority_model::{
 };
 use chrono::{DateTime, Utc};
 
-use super::{
-    super::{ineligible::Ineligible, prelude::*},
-    Approvals, fresh, judge,
-};
+use super::{fresh, handlers::Approvals, judge};
+use crate::flow::{ineligible::Ineligible, prelude::*};
 use authority_core::{
     graph::{Graph, Person, Persons, ProposedAction, TenantHandle, actor},
     spending,
@@ -26,24 +24,24 @@ pub(super) const UNKNOWN_TENANT: &str = "the tenant was not found";
 const UNKNOWN_ASKER: &str = "an API key that made the request was not found";
 
 /// The data that determines who is eligible.
-pub(in super::super) struct Eligibility {
+pub(crate) struct Eligibility {
     /// The principal that would act.
-    pub(in super::super) subject: String,
+    pub(crate) subject: String,
     /// The delegations that it would act under.
-    pub(in super::super) chain: Vec<String>,
+    pub(crate) chain: Vec<String>,
     /// The people who made the request, or `None` if they can't be determined.
-    pub(in super::super) requesters: Option<Persons>,
+    pub(crate) requesters: Option<Persons>,
     /// The number of approvers needed. It is 1 for a delegation's standing approval: each later
     /// decision under it determines how many approvals the action needs.
-    pub(in super::super) needed: i32,
+    pub(crate) needed: i32,
     /// Roles that must be among the approvers.
-    pub(in super::super) roles: Vec<String>,
+    pub(crate) roles: Vec<String>,
     /// The people who may use this operation, as text for the refusal.
-    pub(in super::super) actors: &'static str,
+    pub(crate) actors: &'static str,
 }
 
 /// The people who may use the operations on approvals.
-pub(in super::super) const APPROVERS: &str = "a person of the tenant in the role approver, legal or admin, or the \
+pub(crate) const APPROVERS: &str = "a person of the tenant in the role approver, legal or admin, or the \
                                               installation's owner";
 
 impl Eligibility {
@@ -83,7 +81,7 @@ impl Eligibility {
 
     /// Checks that the caller may act on the request; `before` contains the earlier acts. Returns
     /// `true` if they act in their own interest and only the tenant's `self_approval` permits it.
-    pub(in super::super) fn may_act(
+    pub(crate) fn may_act(
         &self,
         handle: Option<&TenantHandle>,
         caller: &Caller,
@@ -144,7 +142,7 @@ impl Eligibility {
     }
 
     /// Whether the person of this act would still be eligible now, without `self_approval`.
-    pub(in super::super) fn stands(&self, handle: &TenantHandle, act: &ApprovalAct) -> bool {
+    pub(crate) fn stands(&self, handle: &TenantHandle, act: &ApprovalAct) -> bool {
         let barrier = |proposed| handle.read().barrier(proposed, actor(act));
         self.proposed_action().is_some_and(|proposed| barrier(proposed).is_none())
     }
@@ -217,7 +215,7 @@ impl Approvals {
 
 /// Returns the people who made the request, including the people behind API keys. `None` if a
 /// person can't be determined.
-pub(in super::super) async fn requesters(
+pub(crate) async fn requesters(
     db: &mut Db,
     graph: &Graph,
     approval: &Approval,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use authority_model::{schema::approvals, state::ApprovalState};
 use chrono::{DateTime, Utc};
 
-use super::super::prelude::*;
+use crate::flow::prelude::*;
 use authority_core::{
     clock::Clock,
     store::{self, Scope, Store},

@@ -8,7 +8,7 @@ use authority_api::{
 use authority_core::graph::TenantHandle;
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::super::prelude::*;
+use crate::flow::prelude::*;
 
 /// How far the identity provider's clock may be ahead of this one.
 const SKEW: TimeDelta = TimeDelta::seconds(30);
@@ -18,7 +18,7 @@ const SKEW: TimeDelta = TimeDelta::seconds(30);
 ///
 /// # Errors
 /// 401 with what to do about it, as a step-up challenge (RFC 9470).
-pub(in super::super) fn require(
+pub(crate) fn require(
     handle: &TenantHandle,
     caller: &Caller,
     now: DateTime<Utc>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use authority_model::{proto::approval::Approval, schema::decisions, wire::Time};
 use chrono::{DateTime, Utc};
 
-use super::super::prelude::*;
+use crate::flow::prelude::*;
 use authority_core::{
     graph::Graph,
     spending::{self, CounterQuery},

@@ -11,7 +11,7 @@ use authority_model::{
     wire::Time,
 };
 
-use super::super::{page::place_at, prelude::*};
+use crate::flow::{page::place_at, prelude::*};
 use authority_api::{error::ApiError, identity::Caller, page_token::PageTokens};
 use authority_core::store::{Db, RunQueryDsl};
 use authority_ids::TenantId;

@@ -8,7 +8,7 @@ use authority_model::{
     schema::{purposes, tools},
 };
 
-use super::super::prelude::*;
+use crate::flow::prelude::*;
 use authority_core::store;
 
 /// A row's tenant, and the id or slug that a request names.

@@ -10,7 +10,7 @@ use authority_model::{
 };
 use serde_json::Value;
 
-use super::super::prelude::*;
+use crate::flow::prelude::*;
 use authority_core::spending;
 use authority_evidence as evidence;
 

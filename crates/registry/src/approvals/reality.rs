@@ -11,7 +11,7 @@ use authority_model::{
     schema::{reality_anchors, reality_coupling_checks as checks, stable_drift_events as drifts},
 };
 
-use super::super::prelude::*;
+use crate::flow::prelude::*;
 use authority_core::store;
 
 /// A drift event's anchors and findings.

@@ -14,12 +14,15 @@ use authority_model::{
 };
 
 use super::{
-    super::{
-        flow::or_not_found,
-        prelude::*,
-        version::{IfMatch, tagged},
-    },
-    Approvals, Eligibility, Statement, Terms, question, show, sign,
+    act::{Statement, Terms, sign},
+    eligible::Eligibility,
+    handlers::Approvals,
+    question, show,
+};
+use crate::flow::{
+    operations::or_not_found,
+    prelude::*,
+    version::{IfMatch, tagged},
 };
 use authority_core::{graph::Fence, store::row_id};
 

@@ -9,7 +9,8 @@ use authority_decision::{levels::RuntimeEffect, moment, verdict::HeldByReality};
 use authority_model::{proto::approval::Approval, validate::Violation};
 use chrono::{DateTime, Utc};
 
-use super::{super::prelude::*, judge};
+use super::judge;
+use crate::flow::prelude::*;
 use authority_core::graph::Graph;
 
 /// Refuses an approval if a finding to review was neither shown nor named.

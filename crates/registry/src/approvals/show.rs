@@ -11,7 +11,8 @@ use authority_model::{
 use chrono::{DateTime, Utc};
 use diesel::sql_types::{Array, Bytea, Jsonb, Text, Timestamptz};
 
-use super::{super::prelude::*, act::DECLINE, named, question, reality};
+use super::{act::DECLINE, named, question, reality};
+use crate::flow::prelude::*;
 use authority_api::page;
 use authority_core::store;
 use authority_evidence::digest_text;
@@ -110,9 +111,9 @@ async fn digests(db: &mut Db, ids: &[String]) -> QueryResult<HashMap<String, [u8
 }
 
 /// Records and contexts of decisions.
-type Held = HashMap<String, (Vec<u8>, Vec<u8>)>;
+type DecisionTexts = HashMap<String, (Vec<u8>, Vec<u8>)>;
 
-async fn held(db: &mut Db, ids: Vec<String>) -> QueryResult<Held> {
+async fn held(db: &mut Db, ids: Vec<String>) -> QueryResult<DecisionTexts> {
     let rows: Vec<(String, Vec<u8>, Vec<u8>)> = decisions::table
         .filter(decisions::id.eq_any(ids))
         .select((decisions::id, decisions::record, decisions::context))

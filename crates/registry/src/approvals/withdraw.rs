@@ -12,12 +12,14 @@ use authority_model::{
 };
 
 use super::{
-    super::{
-        flow::{changeable, or_not_found},
-        prelude::*,
-        version::{IfMatch, tagged},
-    },
-    Approvals, Statement, Terms, question, show, sign,
+    act::{Statement, Terms, sign},
+    handlers::Approvals,
+    question, show,
+};
+use crate::flow::{
+    operations::{changeable, or_not_found},
+    prelude::*,
+    version::{IfMatch, tagged},
 };
 
 impl Approvals {

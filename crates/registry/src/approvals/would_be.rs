@@ -12,7 +12,8 @@ use authority_model::{
 };
 use chrono::{DateTime, Utc};
 
-use super::{super::prelude::*, Approvals, eligible, judge, question, show};
+use super::{eligible, handlers::Approvals, judge, question, show};
+use crate::flow::prelude::*;
 use authority_api::identity::Role;
 use authority_core::{
     compute,

@@ -7,7 +7,8 @@ use authority_model::{
 
 use diesel::sql_types::Text;
 
-use super::{super::prelude::*, person::Person};
+use super::person::Person;
+use crate::flow::prelude::*;
 
 diesel::define_sql_function! { fn lower(text: Text) -> Text; }
 diesel::define_sql_function! { fn btrim(text: Text) -> Text; }

@@ -16,12 +16,14 @@ use diesel::sql_types::{Array, Jsonb, Text};
 use serde_json::Value;
 
 use super::{
-    super::prelude::*,
-    PersonalData, erasures, hold,
+    erasures,
+    handlers::PersonalData,
+    hold,
     pages::{Erased, Pages, versions_after},
     person::Person,
     tables::{ACTORS, OWN_RECORDS, STATEMENTS, WITHOUT_TENANT},
 };
+use crate::flow::prelude::*;
 use authority_api::{error::ApiError, idempotency::Done};
 use authority_core::store;
 

@@ -8,14 +8,14 @@ use authority_model::{
 };
 use tonic::Response;
 
-use super::super::prelude::*;
+use crate::flow::prelude::*;
 use authority_api::{page, page_token::PageTokens};
 
 const SIZE: i32 = 100;
 
 #[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = erasures, check_for_backend(Pg))]
-pub(super) struct Row {
+pub(super) struct ErasureRow {
     id: String,
     tenant_id: Option<String>,
     at: Time,
@@ -24,14 +24,14 @@ pub(super) struct Row {
     erased: Json,
 }
 
-impl From<Row> for Erasure {
-    fn from(row: Row) -> Self {
-        let Row { id, tenant_id, at, by, reason, erased } = row;
+impl From<ErasureRow> for Erasure {
+    fn from(row: ErasureRow) -> Self {
+        let ErasureRow { id, tenant_id, at, by, reason, erased } = row;
         Self { id, at: Some(at), by, reason, tenant_id, erased: Some(erased) }
     }
 }
 
-impl From<Erasure> for Row {
+impl From<Erasure> for ErasureRow {
     fn from(made: Erasure) -> Self {
         let Erasure { id, at, by, reason, tenant_id, erased } = made;
         let (at, erased) = (at.unwrap_or_default(), erased.unwrap_or_default());
@@ -41,9 +41,9 @@ impl From<Erasure> for Row {
 
 /// Stores an erasure.
 pub(super) async fn keep(db: &mut Db, made: Erasure) -> QueryResult<Erasure> {
-    let row: Row = diesel::insert_into(erasures::table)
-        .values(Row::from(made))
-        .returning(Row::as_returning())
+    let row: ErasureRow = diesel::insert_into(erasures::table)
+        .values(ErasureRow::from(made))
+        .returning(ErasureRow::as_returning())
         .get_result(db)
         .await?;
     Ok(row.into())
@@ -64,8 +64,8 @@ pub(super) async fn list(
             query = query.filter(erasures::id.lt(before));
         }
         // IDs begin with the time.
-        let page = query.order(erasures::id.desc()).limit(size + 1).select(Row::as_select());
-        Ok::<Vec<Row>, Error>(page.load(db).await?)
+        let page = query.order(erasures::id.desc()).limit(size + 1).select(ErasureRow::as_select());
+        Ok::<Vec<ErasureRow>, Error>(page.load(db).await?)
     });
     let mut erasures: Vec<Erasure> = read.await?.into_iter().map(Erasure::from).collect();
     let goes_on = page::cut(&mut erasures, usize::try_from(size).unwrap_or_default());

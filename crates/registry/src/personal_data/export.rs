@@ -8,7 +8,8 @@ use authority_model::{
 };
 use diesel::sql_types::{BigInt, Jsonb, Nullable, Text};
 
-use super::{super::prelude::*, person::Person};
+use super::person::Person;
+use crate::flow::prelude::*;
 use authority_api::{error::ApiError, identity::Pages};
 use authority_core::store;
 
@@ -111,7 +112,7 @@ pub(super) const KINDS: &[Kind] = &[
 
 /// The position that the export of a kind has reached.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Place(String);
+pub(super) struct ExportPosition(String);
 
 /// The number of rows that one query scans.
 const PAGE: i64 = 1_000;
@@ -135,8 +136,8 @@ pub(super) async fn page(
     kind: &Kind,
     person: &Json,
     within: Option<&str>,
-    from: Place,
-) -> QueryResult<(Vec<Item>, Option<Place>)> {
+    from: ExportPosition,
+) -> QueryResult<(Vec<Item>, Option<ExportPosition>)> {
     let mut found: Vec<Item> = diesel::sql_query(kind.query)
         .bind::<Jsonb, _>(person)
         .bind::<Nullable<Text>, _>(within)
@@ -146,7 +147,7 @@ pub(super) async fn page(
         .await?;
     let goes_on = found.iter().any(|item| item.id.is_empty())
         || i64::try_from(found.len()).unwrap_or(i64::MAX) >= PAGE;
-    let next = found.last().filter(|_| goes_on).map(|last| Place(last.place.clone()));
+    let next = found.last().filter(|_| goes_on).map(|last| ExportPosition(last.place.clone()));
     found.retain(|item| item.data.is_some());
     Ok((found, next))
 }
@@ -165,7 +166,7 @@ pub(super) async fn export(
         caller: caller.clone(),
         within: person.within.clone(),
         person: person.parameter(&registry.keys.erased_names(), &[]),
-        left: KINDS.iter().map(|kind| (kind, Place::default())).collect(),
+        left: KINDS.iter().map(|kind| (kind, ExportPosition::default())).collect(),
         count: 0,
     };
     Ok(registry.exports.stream(caller, lines).await?)
@@ -177,7 +178,7 @@ struct Lines {
     person: Json,
     within: Option<String>,
     /// The kinds that are not finished.
-    left: VecDeque<(&'static Kind, Place)>,
+    left: VecDeque<(&'static Kind, ExportPosition)>,
     count: i64,
 }
 

@@ -3,11 +3,11 @@
 use diesel::sql_types::{Bool, Nullable, Text};
 
 use super::{
-    super::prelude::*,
-    PersonalData,
-    export::{KINDS, Place, page},
+    export::{ExportPosition, KINDS, page},
+    handlers::PersonalData,
     person::Person,
 };
+use crate::flow::prelude::*;
 use authority_api::error::ApiError;
 use authority_core::{erased_names::ErasedNames, store};
 
@@ -83,7 +83,7 @@ async fn has_any(
 ) -> Result<bool, Error> {
     let parameter = person.parameter(names, &[]);
     for kind in KINDS {
-        let mut place = Some(Place::default());
+        let mut place = Some(ExportPosition::default());
         while let Some(from) = place {
             let (person, within) = (parameter.clone(), person.within.clone());
             let read = service.registry.store.read_tx(&caller.scope(), async move |db| {

@@ -5,7 +5,8 @@
 use authority_model::wire::Json;
 use diesel::sql_types::{BigInt, Bytea, Jsonb, Nullable, Text};
 
-use super::{super::prelude::*, hold, person::Person};
+use super::{hold, person::Person};
+use crate::flow::prelude::*;
 use authority_core::store::Store;
 
 /// The number of rows that one transaction scans.

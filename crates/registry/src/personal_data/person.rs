@@ -11,7 +11,7 @@ use authority_model::{
 use diesel::sql_types::{Array, Nullable, Text};
 use serde_json::{Map, Value, json};
 
-use super::super::prelude::*;
+use crate::flow::prelude::*;
 use authority_core::erased_names::ErasedNames;
 use authority_ids::IdParts;
 

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use diesel::sql_types::{BigInt, Text, Timestamptz};
 
-use super::{super::prelude::*, erase::forget, tables::LEAD};
+use super::{erase::forget, tables::LEAD};
+use crate::flow::prelude::*;
 use authority_core::{
     clock::Clock,
     store::{self, Scope, Store, locks},

@@ -8,10 +8,8 @@ use authority_model::{
 };
 use serde_json::Value;
 
-use super::{
-    super::{prelude::*, search::containing},
-    consultant::referred,
-};
+use super::standing::referred;
+use crate::flow::{prelude::*, search::containing};
 use authority_ids::RecordId;
 
 /// The maximum number of campaign parameters of a lead. The next constant is the maximum length of

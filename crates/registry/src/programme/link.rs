@@ -6,10 +6,8 @@ use authority_model::{
 };
 use chrono::{DateTime, Utc};
 
-use super::{
-    super::{flow::changeable, prelude::*},
-    consultant::{in_good_standing, referred},
-};
+use super::standing::{in_good_standing, referred};
+use crate::flow::{operations::changeable, prelude::*};
 use authority_ids::RecordId;
 
 /// The default scope of a link.

@@ -3,11 +3,10 @@
 
 mod certification;
 mod consultant;
-mod issuers;
 mod lead;
 mod link;
+mod standing;
 mod white_label;
 
 pub use certification::expire as expire_certifications;
-pub use issuers::Issuers;
 pub(super) use white_label::unless_branded;

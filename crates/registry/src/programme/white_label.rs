@@ -10,10 +10,8 @@ use authority_model::{
     wire::Time,
 };
 
-use super::{
-    super::{prelude::*, tenant},
-    consultant::referred,
-};
+use super::standing::referred;
+use crate::flow::{prelude::*, tenant};
 use authority_ids::RecordId;
 
 /// The name of the kind in IDs.
@@ -153,7 +151,7 @@ async fn check_domain(db: &mut Db, brand: &WhiteLabelConfig, verified: bool) -> 
 }
 
 /// Returns the name and the names above it: `a.b.c`, `b.c`, `c`.
-pub(in super::super) fn names_above(name: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn names_above(name: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(name), |name| name.split_once('.').map(|(_, above)| above))
 }
 
@@ -172,7 +170,7 @@ async fn unless_another(db: &mut Db, brand: &WhiteLabelConfig) -> Result<(), Err
 }
 
 /// Refuses to remove a domain name that an active brand uses.
-pub(in super::super) async fn unless_branded(db: &mut Db, fqdn: &str) -> Result<(), Error> {
+pub(crate) async fn unless_branded(db: &mut Db, fqdn: &str) -> Result<(), Error> {
     let domains: Vec<Option<String>> = white_label_configs::table
         .filter(white_label_configs::status.eq(Status::Active))
         .filter(white_label_configs::deleted_at.is_null())

@@ -5,13 +5,11 @@ use authority_model::{
     state::RealityAnchorStatus,
 };
 
-use super::{
-    super::{
-        flow::{changeable, or_not_found},
-        prelude::*,
-        version::{IfMatch, tagged},
-    },
-    anchor_limit, anchor_rules, anchor_verify, jwks,
+use super::{anchor_limit, anchor_rules, anchor_verify, jwks};
+use crate::flow::{
+    operations::{changeable, or_not_found},
+    prelude::*,
+    version::{IfMatch, tagged},
 };
 
 impl Row for RealityAnchor {

@@ -4,7 +4,7 @@ use authority_model::{
     proto::reality::RealityAnchor, schema::reality_anchors, state::RealityAnchorStatus,
 };
 
-use super::super::{prelude::*, tenant};
+use crate::flow::{prelude::*, tenant};
 
 const MOST: i64 = 256;
 

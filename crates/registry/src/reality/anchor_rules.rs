@@ -3,7 +3,8 @@
 use authority_decision::{jurisdiction, levels::RuntimeEffect};
 use authority_model::{proto::reality::RealityAnchor, schema::api_keys};
 
-use super::{super::prelude::*, jwks, objects::check, refers};
+use super::{jwks, objects::check, refers};
+use crate::flow::prelude::*;
 
 /// One year, in seconds.
 const LONGEST_STALENESS: i64 = 31_536_000;

@@ -12,14 +12,14 @@ use authority_model::{
 };
 
 use super::{
-    super::{
-        flow::{changeable, or_not_found},
-        prelude::*,
-        version::{IfMatch, tagged},
-    },
     anchor_limit, freshness,
     jwks::{self, Signature},
     stored,
+};
+use crate::flow::{
+    operations::{changeable, or_not_found},
+    prelude::*,
+    version::{IfMatch, tagged},
 };
 
 pub(super) async fn verify(

@@ -8,13 +8,13 @@ use authority_model::{
 use serde_json::Value;
 
 use super::{
-    super::{flow::Reply, prelude::*},
     assumed::{REPORTED, assumptions},
     decide,
     objects::check,
     overriding, refers, run,
     snapshot_rules::is_pointer,
 };
+use crate::flow::{operations::Reply, prelude::*};
 
 impl Row for CouplingCheck {
     type List = ListCouplingChecksRequest;

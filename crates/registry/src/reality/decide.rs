@@ -25,16 +25,16 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::TimeDelta;
 
 use super::{
-    super::{
-        approvals::{Eligibility, requesters, require_fresh},
-        digest::digest,
-        flow::{Reply, or_not_found},
-        prelude::*,
-        version::{IfMatch, tagged},
-    },
     assumed::ENGINE,
     drift_moves, freshness,
     overriding::{self, Lifting},
+};
+use crate::approvals::{Eligibility, requesters, require_fresh};
+use crate::flow::{
+    digest::digest,
+    operations::{Reply, or_not_found},
+    prelude::*,
+    version::{IfMatch, tagged},
 };
 
 /// The scope with which an API key requests decisions.

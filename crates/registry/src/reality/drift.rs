@@ -12,13 +12,9 @@ use authority_model::{
 use tonic::Response;
 
 use super::{
-    super::{flow::Reply, prelude::*},
-    assumed::REPORTED,
-    drift_found::ID_KIND,
-    drift_moves, freshness,
-    objects::size,
-    refers,
+    assumed::REPORTED, drift_found::ID_KIND, drift_moves, freshness, objects::size, refers,
 };
+use crate::flow::{operations::Reply, prelude::*};
 
 impl Row for DriftEvent {
     type List = ListDriftEventsRequest;

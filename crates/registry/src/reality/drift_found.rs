@@ -17,16 +17,16 @@ use authority_model::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    super::prelude::*,
     assumed::{ENGINE, assumptions},
     freshness::moment,
 };
+use crate::flow::prelude::*;
 
 /// The name of the kind in IDs of drift events.
 pub(super) const ID_KIND: &str = "drift_event";
 
 /// The findings of a run for one type of drift.
-struct Found<'a> {
+struct DriftFindings<'a> {
     drift_type: &'a str,
     findings: Vec<&'a CheckFinding>,
 }
@@ -57,7 +57,7 @@ pub(super) async fn keep(
         .await?;
     let mut first = None;
     for (drift_type, findings) in kinds {
-        let found = Found { drift_type, findings };
+        let found = DriftFindings { drift_type, findings };
         let known = open.iter().find(|event| event.drift_type == drift_type);
         let id = match known {
             Some(event) => update(db, check, event, &found, now).await?,
@@ -73,7 +73,7 @@ fn is_drift(finding: &CheckFinding) -> bool {
     result.is_none_or(|result| result >= CouplingResult::RevalidationRequired)
 }
 
-impl Found<'_> {
+impl DriftFindings<'_> {
     fn anchors(&self) -> Vec<String> {
         self.findings.iter().map(|finding| finding.anchor_id.clone()).collect()
     }
@@ -129,7 +129,7 @@ impl Found<'_> {
 async fn insert(
     db: &mut Db,
     check: &CouplingCheck,
-    found: &Found<'_>,
+    found: &DriftFindings<'_>,
     now: Time,
     actor: &str,
 ) -> Result<String, Error> {
@@ -165,7 +165,7 @@ async fn update(
     db: &mut Db,
     check: &CouplingCheck,
     event: &DriftEvent,
-    found: &Found<'_>,
+    found: &DriftFindings<'_>,
     now: Time,
 ) -> Result<String, Error> {
     let observed = found.observed();

@@ -18,13 +18,12 @@ use authority_model::{
 use serde_json::Value;
 
 use super::{
-    super::{
-        flow::{Reply, or_not_found},
-        prelude::*,
-        version::{IfMatch, tagged},
-    },
-    assumed::ENGINE,
-    drift_quarantine as quarantine, drift_revoke, freshness, overriding, run,
+    assumed::ENGINE, drift_quarantine as quarantine, drift_revoke, freshness, overriding, run,
+};
+use crate::flow::{
+    operations::{Reply, or_not_found},
+    prelude::*,
+    version::{IfMatch, tagged},
 };
 
 /// An action on a drift event.

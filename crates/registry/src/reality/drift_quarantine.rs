@@ -6,7 +6,7 @@ use authority_model::{
     state::QuarantineState,
 };
 
-use super::super::prelude::*;
+use crate::flow::prelude::*;
 
 /// Starts a quarantine. If the event's earlier quarantine was released by other means, a new one
 /// may be started.

@@ -8,7 +8,7 @@ use authority_model::{
     state::DelegationState,
 };
 
-use super::super::{delegation_line::newest, prelude::*};
+use crate::{delegations::line::newest, flow::prelude::*};
 
 /// Revokes the delegation used by the decision that the event or its check names. If there is none,
 /// it revokes the check's `purpose_grant_id`. If the delegation was renewed, it revokes the newest

@@ -18,11 +18,11 @@ use tokio::{
 use tonic::Response;
 
 use super::{
-    super::{prelude::*, version::tagged},
     feed_batch::{Fed, Outcome, store_batch},
     feed_pace::{Pace, Pair},
     freshness, snapshot_rules,
 };
+use crate::flow::{prelude::*, version::tagged};
 use authority_api::{
     error::ApiError,
     identity::CallerKind,

@@ -9,11 +9,11 @@ use authority_model::{
 };
 
 use super::{
-    super::prelude::*,
     anchor_rules,
     feed_pace::{Pace, Pair},
     freshness, snapshot_rules,
 };
+use crate::flow::prelude::*;
 use authority_api::rate_limit::Remaining;
 
 /// A snapshot with its tenant, its ID and its feeder.

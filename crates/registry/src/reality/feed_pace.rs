@@ -12,7 +12,8 @@ use authority_model::{proto::reality::RealityAnchor, schema::reality_feeding, wi
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::upsert::excluded;
 
-use super::{super::prelude::*, freshness::moment};
+use super::freshness::moment;
+use crate::flow::prelude::*;
 
 /// The limit for an anchor and API key.
 pub const RATE_LIMIT: RateLimit =

@@ -10,7 +10,7 @@ use authority_model::{
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use super::super::prelude::*;
+use crate::flow::prelude::*;
 
 /// Returns the database's current time.
 pub(super) async fn database_now(db: &mut Db) -> Result<Time, Error> {

@@ -4,7 +4,7 @@
 use authority_core::{graph::Maker, store};
 use authority_decision::{
     levels::RuntimeEffect,
-    reality::{DriftType, Found, Lifted},
+    reality::{CheckedState, DriftType, Lifted},
 };
 use authority_model::{
     proto::reality::{CheckFinding, CheckOverride, CouplingCheck, DriftEvent},
@@ -16,7 +16,8 @@ use authority_model::{
     wire::Time,
 };
 
-use super::{super::prelude::*, assumed::ENGINE};
+use super::assumed::ENGINE;
+use crate::flow::prelude::*;
 
 pub(super) const PENDING: &str = "pending";
 pub(super) const IN_FORCE: &str = "in_force";
@@ -103,8 +104,8 @@ pub(super) async fn lifted(db: &mut Db, check: &CouplingCheck) -> Result<Lifting
     Ok(lifting)
 }
 
-fn found(finding: &CheckFinding) -> Found {
-    Found {
+fn found(finding: &CheckFinding) -> CheckedState {
+    CheckedState {
         anchor_id: finding.anchor_id.clone(),
         snapshot_id: finding.snapshot_id.clone(),
         contested: finding
@@ -117,7 +118,8 @@ fn found(finding: &CheckFinding) -> Found {
 impl Lifting {
     /// Locks the anchors' newest snapshots until the transaction ends. Fails if they have changed.
     async fn lock(&self, db: &mut Db, tenant: &str) -> Result<(), Error> {
-        let found: Vec<&Found> = self.lifts.iter().flat_map(|lifted| &lifted.found).collect();
+        let found: Vec<&CheckedState> =
+            self.lifts.iter().flat_map(|lifted| &lifted.found).collect();
         let ids: Vec<&String> = found.iter().map(|found| &found.anchor_id).collect();
         let now: Vec<(String, Option<String>, bool)> = heads::table
             .filter(heads::tenant_id.eq(tenant).and(heads::id.eq_any(ids)))

@@ -5,7 +5,7 @@ use authority_model::schema::{decisions, legal_entities};
 use diesel::sql_types::{Array, Text};
 use serde_json::Value;
 
-use super::super::prelude::*;
+use crate::flow::prelude::*;
 
 /// The action that an `action_id` names. The other fields are set if it is the ID of a decision.
 #[derive(Clone, Debug, Default)]

@@ -11,13 +11,13 @@ use authority_model::{
 use serde_json::Value;
 
 use super::{
-    super::{
-        flow::or_not_found,
-        prelude::*,
-        version::{IfMatch, tagged},
-    },
     assumed::{ENGINE, assumptions},
     drift_found, freshness, overriding, refers, stored,
+};
+use crate::flow::{
+    operations::or_not_found,
+    prelude::*,
+    version::{IfMatch, tagged},
 };
 
 /// The number of runs in a check's history.

@@ -8,7 +8,8 @@ use authority_model::{
 };
 use diesel::dsl::{not, sql};
 
-use super::{super::prelude::*, freshness, snapshot_rules};
+use super::{freshness, snapshot_rules};
+use crate::flow::prelude::*;
 
 /// The name of the kind in IDs of snapshots.
 const ID_KIND: &str = "snapshot";

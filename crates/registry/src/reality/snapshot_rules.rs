@@ -10,12 +10,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    super::prelude::*,
     freshness::moment,
     jwks::{self, Signature},
     objects::check,
     signed_snapshot,
 };
+use crate::flow::prelude::*;
 
 /// How far a sample's time may be ahead of the database's clock.
 const CLOCK_SKEW: TimeDelta = TimeDelta::seconds(60);

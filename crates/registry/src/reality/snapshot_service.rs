@@ -4,11 +4,8 @@ use authority_api::identity::caller;
 use authority_model::{proto::reality::*, service::RealitySnapshotService};
 use tonic::Response;
 
-use super::{
-    super::{flow::admit, prelude::*},
-    feed::SnapshotFeed,
-    snapshot_rules, snapshot_verify,
-};
+use super::{feed::SnapshotFeed, snapshot_rules, snapshot_verify};
+use crate::flow::{operations::admit, prelude::*};
 
 /// The snapshot service.
 #[derive(Clone)]

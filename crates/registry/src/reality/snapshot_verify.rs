@@ -8,11 +8,11 @@ use authority_model::{
 };
 
 use super::{
-    super::{flow::or_not_found, prelude::*, version::tagged},
     freshness,
     jwks::{self, Signature},
     snapshot_rules::digest,
 };
+use crate::flow::{operations::or_not_found, prelude::*, version::tagged};
 
 pub(super) async fn verify(
     registry: &Registry,

@@ -13,7 +13,7 @@ use authority_model::{
     wire::Json,
 };
 
-use super::super::prelude::*;
+use crate::flow::prelude::*;
 
 /// Returns the anchors with these IDs in this order, with their observations.
 pub(super) async fn checked(

@@ -11,10 +11,8 @@ use authority_model::{
 };
 use tonic::Response;
 
-use super::{
-    super::{page::place_of, prelude::*},
-    transition,
-};
+use super::transition;
+use crate::flow::{page::place_of, prelude::*};
 use authority_api::{page, page_token::PageTokens};
 
 /// Returns the event with this ID, within a tenant if one is given.

@@ -9,7 +9,7 @@ use authority_model::{
 use serde_json::Value;
 use tonic::Response;
 
-use super::super::prelude::*;
+use crate::flow::prelude::*;
 use authority_core::store;
 
 include!(concat!(env!("OUT_DIR"), "/state_library.rs"));
@@ -158,7 +158,8 @@ impl StateLibraryService for Registry {
 mod tests {
     use authority_model::validate::{Validate, Violations};
 
-    use super::{super::super::entity::Row, *};
+    use super::*;
+    use crate::flow::entity::Row;
 
     #[test]
     fn every_bundled_machine_can_be_adopted() {

@@ -6,10 +6,8 @@ use tonic::Response;
 
 use authority_api::named_tenant;
 
-use super::{
-    super::{prelude::*, tenant, version::tagged},
-    library, step,
-};
+use super::{library, step};
+use crate::flow::{prelude::*, tenant, version::tagged};
 
 impl Row for StateMachine {
     type List = ListStateMachinesRequest;

@@ -9,7 +9,7 @@ use authority_model::{
 
 /// A move that the machine allows.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Step<'m> {
+pub(super) enum AllowedMove<'m> {
     /// Moves a record without an event into the initial state.
     Begin(&'m str),
     /// A move by a rule.
@@ -18,7 +18,7 @@ pub(super) enum Step<'m> {
     Free(&'m str),
 }
 
-impl<'m> Step<'m> {
+impl<'m> AllowedMove<'m> {
     pub(super) fn to(self) -> &'m str {
         match self {
             Self::Begin(state) | Self::Free(state) => state,
@@ -51,10 +51,10 @@ pub(super) fn step<'m>(
     machine: &'m StateMachine,
     at: Option<&str>,
     asked: Asked<'_>,
-) -> Result<Step<'m>, String> {
+) -> Result<AllowedMove<'m>, String> {
     let first = initial(machine);
     if at.is_none() && asked.trigger.is_none() && asked.to == Some(first) {
-        return Ok(Step::Begin(first));
+        return Ok(AllowedMove::Begin(first));
     }
     let here = at.unwrap_or(first);
     if machine.transitions.is_empty() {
@@ -71,20 +71,24 @@ pub(super) fn step<'m>(
         .filter(|rule| asked.to.is_none_or(|to| rule.to == to))
         .collect();
     match meant[..] {
-        [rule] => Ok(Step::Ruled(rule)),
+        [rule] => Ok(AllowedMove::Ruled(rule)),
         [] if out.is_empty() => Err(format!("no move leads out of `{here}`")),
         [] => Err(format!("out of `{here}` the machine allows {}", listed(&out))),
         [..] => Err(format!("several moves lead there; name the `trigger`: {}", listed(&out))),
     }
 }
 
-fn free<'m>(machine: &'m StateMachine, here: &str, asked: Asked<'_>) -> Result<Step<'m>, String> {
+fn free<'m>(
+    machine: &'m StateMachine,
+    here: &str,
+    asked: Asked<'_>,
+) -> Result<AllowedMove<'m>, String> {
     if machine.final_states.iter().any(|state| state == here) {
         return Err(format!("`{here}` is a final state"));
     }
     let to = asked.to.filter(|to| asked.trigger.is_none() && *to != here);
     let to = to.and_then(|to| machine.states.iter().find(|state| *state == to));
-    to.map(|state| Step::Free(state)).ok_or_else(|| {
+    to.map(|state| AllowedMove::Free(state)).ok_or_else(|| {
         format!("the machine has no rules: set `to_state` to another of its states than `{here}`")
     })
 }
@@ -164,7 +168,7 @@ mod tests {
     }
 
     fn to<'m>(machine: &'m StateMachine, at: Option<&str>, state: &str) -> Result<&'m str, String> {
-        step(machine, at, Asked { trigger: None, to: Some(state) }).map(Step::to)
+        step(machine, at, Asked { trigger: None, to: Some(state) }).map(AllowedMove::to)
     }
 
     #[test]
@@ -183,7 +187,7 @@ mod tests {
         assert!(to(&ruled, Some("draft"), "draft").is_err());
         assert!(to(&ruled, Some("sent"), "void").unwrap_err().contains("name the `trigger`"));
         let lose = Asked { trigger: Some("lose"), to: None };
-        assert_eq!(step(&ruled, Some("sent"), lose).map(Step::to), Ok("void"));
+        assert_eq!(step(&ruled, Some("sent"), lose).map(AllowedMove::to), Ok("void"));
         let other = Asked { trigger: Some("lose"), to: Some("paid") };
         assert!(step(&ruled, Some("sent"), other).is_err());
         assert_eq!(to(&ruled, Some("void"), "draft").unwrap_err(), "no move leads out of `void`");

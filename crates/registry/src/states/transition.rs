@@ -18,10 +18,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use diesel::dsl::exists;
 
 use super::{
-    super::{digest::digest, prelude::*, version::tagged},
-    step::{Asked, Step, initial, missing, step},
+    step::{AllowedMove, Asked, initial, missing, step},
     two_people::TwoPeople,
 };
+use crate::flow::{digest::digest, prelude::*, version::tagged};
 use authority_api::identity::{Caller, CallerKind};
 use authority_core::{
     clock::Clock,
@@ -288,7 +288,7 @@ impl Move<'_> {
     async fn compensated(
         &mut self,
         machine: &StateMachine,
-        step: Step<'_>,
+        step: AllowedMove<'_>,
     ) -> Result<Option<String>, Error> {
         let named = self.asked.compensates_event_id.as_deref();
         let wanted = step.rule().map(|rule| (&rule.trigger, rule.compensates.as_deref()));
@@ -332,13 +332,13 @@ impl Move<'_> {
         &mut self,
         machine: &StateMachine,
         head: &Head,
-        step: Step<'_>,
+        step: AllowedMove<'_>,
         first_actor: Option<String>,
         compensates_event_id: Option<String>,
     ) -> Result<StateEvent, Error> {
         let from = match step {
-            Step::Begin(_) => None,
-            Step::Ruled(_) | Step::Free(_) => {
+            AllowedMove::Begin(_) => None,
+            AllowedMove::Ruled(_) | AllowedMove::Free(_) => {
                 Some(head.state.clone().unwrap_or_else(|| initial(machine).to_owned()))
             }
         };

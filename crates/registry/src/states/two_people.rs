@@ -8,7 +8,7 @@ use authority_core::{
     store::row_id,
 };
 
-use super::super::{ineligible::Ineligible, prelude::*};
+use crate::flow::{ineligible::Ineligible, prelude::*};
 
 /// The authority that identifies people. It stays unchanged until the transaction ends.
 pub(super) struct TwoPeople<'a> {

@@ -2,10 +2,11 @@
 
 use authority_core::{keys::EndpointColumn, store};
 use authority_crypto::random;
+use authority_model::{proto::events::*, schema::webhook_endpoints};
 use authority_webhook::signing::Secret;
 
-use super::{super::flow::admit, demand, headers, holder::Holder, position, rules, *};
-use crate::tenant;
+use super::{WebhookEndpoints, demand, headers, holder::Holder, position, rules};
+use crate::flow::{operations::admit, prelude::*, tenant};
 
 /// The maximum number of endpoints of a tenant. Deleted ones do not count.
 const MOST: i64 = 20;

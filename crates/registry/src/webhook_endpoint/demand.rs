@@ -6,7 +6,7 @@ use authority_model::{
 };
 use authority_webhook::event_types::Selection;
 
-use crate::{Error, event_demand};
+use crate::flow::{error::Error, event_demand};
 
 /// Stores the on-demand event types that an active or paused endpoint selects. Runs in the
 /// transaction that changes the endpoint. Events also accumulate while an endpoint is paused.

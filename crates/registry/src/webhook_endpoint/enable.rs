@@ -1,15 +1,14 @@
 //! Enables a paused or disabled endpoint.
 
-use authority_model::record::RpcRequest;
+use authority_model::{
+    proto::events::*, record::RpcRequest, schema::webhook_endpoints, state::WebhookEndpointState,
+};
 
-use super::{
-    super::{
-        flow::or_not_found,
-        version::{IfMatch, tagged},
-    },
-    demand,
-    holder::Holder,
-    position, *,
+use super::{WebhookEndpoints, demand, holder::Holder, position};
+use crate::flow::{
+    operations::or_not_found,
+    prelude::*,
+    version::{IfMatch, tagged},
 };
 use authority_api::identity::CallerKind;
 

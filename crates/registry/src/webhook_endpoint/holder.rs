@@ -11,7 +11,7 @@ use diesel::{
     sql_types::{Bool, Nullable, Text},
 };
 
-use crate::Error;
+use crate::flow::error::Error;
 
 /// A key or person of the tenant. Both are absent if the holder is the installation's owner.
 #[derive(Debug, Default)]

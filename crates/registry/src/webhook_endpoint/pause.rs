@@ -1,13 +1,14 @@
 //! Pauses an endpoint on request.
 
-use authority_model::record::RpcRequest;
+use authority_model::{
+    proto::events::*, record::RpcRequest, schema::webhook_endpoints, state::WebhookEndpointState,
+};
 
-use super::{
-    super::{
-        flow::or_not_found,
-        version::{IfMatch, tagged},
-    },
-    *,
+use super::WebhookEndpoints;
+use crate::flow::{
+    operations::or_not_found,
+    prelude::*,
+    version::{IfMatch, tagged},
 };
 
 /// `state_reason` of an endpoint that was paused on request.

@@ -22,7 +22,7 @@ use diesel::{
     sql_types::{Array, BigInt, Nullable, Text, Timestamptz},
 };
 
-use crate::{Error, Registry};
+use crate::flow::{error::Error, registry::Registry};
 
 /// The lost events of these endpoints, and the time until which deliveries are held. This is the
 /// later of the breaker's time and the `Retry-After` time. A time in the past has no effect.

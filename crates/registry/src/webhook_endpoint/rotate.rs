@@ -1,10 +1,11 @@
 //! Replaces an endpoint's secret.
 
 use authority_core::keys::EndpointColumn;
-use authority_model::wire::Time;
+use authority_model::{proto::events::*, schema::webhook_endpoints, wire::Time};
 use chrono::TimeDelta;
 
-use super::{super::flow::or_not_found, create::fresh, *};
+use super::{WebhookEndpoints, create::fresh};
+use crate::flow::{operations::or_not_found, prelude::*};
 
 /// The default time that the previous secret stays in use, in seconds.
 const OVERLAP: i32 = 86_400;

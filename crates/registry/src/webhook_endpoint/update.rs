@@ -1,16 +1,17 @@
 //! Changes an endpoint's fields.
 
 use authority_core::keys::EndpointColumn;
-use authority_model::{record::RecordRequest, validate::Validate};
+use authority_model::{
+    proto::events::*, record::RecordRequest, schema::webhook_endpoints, validate::Validate,
+};
 use authority_webhook::destination::EndpointUrl;
 
-use super::{
-    super::{
-        flow::{admit, or_not_found},
-        patch::named_faults,
-        version::{IfMatch, tagged},
-    },
-    demand, headers, rules, *,
+use super::{WebhookEndpoints, demand, headers, rules};
+use crate::flow::{
+    operations::{admit, or_not_found},
+    patch::named_faults,
+    prelude::*,
+    version::{IfMatch, tagged},
 };
 
 impl WebhookEndpoints {

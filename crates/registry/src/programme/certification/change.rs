@@ -10,13 +10,13 @@ use authority_model::{
 use std::sync::Arc;
 
 use super::{
-    super::super::{
-        flow::{admit, or_not_found},
-        prelude::*,
-        version::{IfMatch, tagged},
-    },
     lapse,
     signed::{self, ISSUER},
+};
+use crate::flow::{
+    operations::{admit, or_not_found},
+    prelude::*,
+    version::{IfMatch, tagged},
 };
 
 /// The request field that violations refer to.

@@ -13,7 +13,7 @@ use authority_model::{schema::consultants, state::ConsultantStatus};
 use chrono::{DateTime, Utc};
 use diesel::sql_types::{Nullable, Text, Timestamptz};
 
-use super::super::super::prelude::*;
+use crate::flow::prelude::*;
 
 const EVERY: Duration = Duration::from_secs(60);
 

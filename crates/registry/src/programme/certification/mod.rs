@@ -13,10 +13,8 @@ use authority_model::{
     service::CertificationService,
 };
 
-use super::{
-    super::{flow::admit, prelude::*, version::tagged},
-    consultant::{in_good_standing, referred},
-};
+use super::standing::{in_good_standing, referred};
+use crate::flow::{operations::admit, prelude::*, version::tagged};
 use authority_ids::{EvidenceId, RecordId};
 
 impl Row for Certification {

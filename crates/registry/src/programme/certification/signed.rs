@@ -5,10 +5,7 @@ use authority_model::{proto::programme::Certification, validate::Violations, wir
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde::Serialize;
 
-use super::super::{
-    super::{Error, flow::Registry},
-    issuers::Unverified,
-};
+use crate::flow::{error::Error, issuers::Unverified, registry::Registry};
 use authority_api::error::ErrorCode;
 
 /// Distinguishes a certification from other texts that keys sign.

@@ -1,0 +1,49 @@
+//! Budgets whose window gets another length. Uses are counted in windows of a fixed length, and a
+//! window of another length would begin with nothing used.
+
+use authority_core::graph::{Fence, hold_fence};
+use authority_decision::facts::Counts;
+use chrono::{DateTime, Utc};
+use diesel::sql_types::{Integer, Text, Timestamptz};
+
+use crate::flow::prelude::*;
+
+/// The lengths of a holder's windows in seconds, of the number of uses and of the total amount.
+pub(crate) type Windows = [(Counts, Option<i32>); 2];
+
+/// The holder of bounds, as in its counters.
+pub(crate) struct Holder<'a> {
+    pub(crate) tenant_id: &'a str,
+    pub(crate) id: &'a str,
+}
+
+/// Lets each window of another length begin with what the holder has used in its windows under way.
+///
+/// Takes the fence: a decision that commits later is made under the new bounds. Lock the rows
+/// before.
+pub(crate) async fn carry(
+    db: &mut Db,
+    holder: Holder<'_>,
+    was: Windows,
+    new: Windows,
+    now: DateTime<Utc>,
+) -> QueryResult<()> {
+    let changed = was.into_iter().zip(new).filter(|((_, was), (_, new))| was != new);
+    let changed: Vec<_> =
+        changed.filter_map(|(_, (counts, length))| Some((counts, length?))).collect();
+    if changed.is_empty() {
+        return Ok(());
+    }
+    hold_fence(db, Fence::Alone).await?;
+    for (counts, length) in changed {
+        diesel::sql_query("SELECT carry_counter($1, $2, $3, $4, $5)")
+            .bind::<Text, _>(holder.tenant_id)
+            .bind::<Text, _>(holder.id)
+            .bind::<Text, _>(counts.word())
+            .bind::<Integer, _>(length)
+            .bind::<Timestamptz, _>(now)
+            .execute(db)
+            .await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! The line of a delegation: it and everything that renewed it, one after the other. Only the
+//! newest is in force.
+
+use authority_model::{proto::delegation::Delegation, schema::delegations};
+
+use crate::flow::{operations::or_not_found, prelude::*};
+
+/// Returns the id of a delegation's line.
+pub(crate) fn line(row: &Delegation) -> &str {
+    row.line_id.as_deref().unwrap_or(&row.id)
+}
+
+/// Returns and locks the delegation with this id. If it was renewed, returns the newest of its
+/// line: a stop that names an old one must reach the one in force.
+pub(crate) async fn newest(
+    db: &mut Db,
+    within: Option<&TenantId>,
+    id: &str,
+) -> Result<Delegation, Error> {
+    let mut row = or_not_found(Delegation::lock(db, within, id).await, id)?;
+    while let Some(next) = row.renewed_by.take() {
+        row = or_not_found(Delegation::lock(db, within, &next).await, &next)?;
+    }
+    Ok(row)
+}
+
+/// Returns the id of the newest delegation of the line to which this one belongs. `None` if the
+/// tenant has no such delegation.
+pub(crate) async fn newest_id(
+    db: &mut Db,
+    tenant_id: &str,
+    id: &str,
+) -> QueryResult<Option<String>> {
+    let mut id = id.to_owned();
+    loop {
+        let found: Option<Option<String>> = delegations::table
+            .filter(delegations::tenant_id.eq(tenant_id).and(delegations::id.eq(&id)))
+            .select(delegations::renewed_by)
+            .first(db)
+            .await
+            .optional()?;
+        match found {
+            None => return Ok(None),
+            Some(None) => return Ok(Some(id)),
+            Some(Some(next)) => id = next,
+        }
+    }
+}

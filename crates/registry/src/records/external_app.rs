@@ -1,0 +1,68 @@
+//! External apps: connected services of other vendors.
+
+use authority_model::{
+    proto::registry::*, schema::external_apps, service::ExternalAppService, state::ExternalAppState,
+};
+
+use crate::flow::prelude::*;
+
+impl Row for ExternalApp {
+    type List = ListExternalAppsRequest;
+    const AUTHORITY: bool = true;
+
+    fn filtered(by: &ListExternalAppsRequest) -> external_apps::BoxedQuery<'_, Pg> {
+        let mut query = external_apps::table.into_boxed();
+        if let Some(state) = &by.state {
+            query = query.filter(external_apps::state.eq(state));
+        }
+        if let Some(connector_kind) = &by.connector_kind {
+            query = query.filter(external_apps::connector_kind.eq(connector_kind));
+        }
+        query
+    }
+}
+
+impl_queries!(ExternalApp, external_apps);
+impl_referenced!(ExternalApp, external_apps);
+
+impl Entity for ExternalApp {
+    const ON_DELETE: OnDelete<Self::State> = OnDelete::End(ExternalAppState::Revoked);
+}
+
+impl_save!(ExternalApp, external_apps);
+impl_end!(ExternalApp, external_apps);
+
+#[tonic::async_trait]
+impl ExternalAppService for Registry {
+    async fn list_external_apps(
+        &self,
+        call: Request<ListExternalAppsRequest>,
+    ) -> Reply<ListExternalAppsResponse> {
+        self.list(call).await
+    }
+
+    async fn create_external_app(
+        &self,
+        call: Request<CreateExternalAppRequest>,
+    ) -> Reply<ExternalApp> {
+        self.create(call).await
+    }
+
+    async fn get_external_app(&self, call: Request<GetExternalAppRequest>) -> Reply<ExternalApp> {
+        self.get(call).await
+    }
+
+    async fn update_external_app(
+        &self,
+        call: Request<UpdateExternalAppRequest>,
+    ) -> Reply<ExternalApp> {
+        self.update(call).await
+    }
+
+    async fn delete_external_app(
+        &self,
+        call: Request<DeleteExternalAppRequest>,
+    ) -> Reply<DeleteExternalAppResponse> {
+        self.delete(call).await
+    }
+}

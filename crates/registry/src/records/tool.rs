@@ -1,0 +1,109 @@
+//! Tools: functions that an agent may call, once granted.
+
+use authority_model::{proto::registry::*, schema::tools, service::ToolService, state::ToolState};
+
+use super::{tool_schema, tool_warnings};
+use crate::flow::prelude::*;
+use authority_decision::input_schema::InputAt;
+
+impl Row for Tool {
+    type List = ListToolsRequest;
+    const AUTHORITY: bool = true;
+
+    fn filtered(by: &ListToolsRequest) -> tools::BoxedQuery<'_, Pg> {
+        let mut query = tools::table.into_boxed();
+        if let Some(state) = &by.state {
+            query = query.filter(tools::state.eq(state));
+        }
+        if let Some(workspace_id) = &by.workspace_id {
+            query = query.filter(tools::workspace_id.eq(workspace_id));
+        }
+        query
+    }
+
+    fn defaults(&mut self) {
+        names::or(&mut self.input_at, InputAt::Context.word());
+    }
+
+    fn validate_record(&self, found: &mut Violations) {
+        tool_schema::faults(self, found);
+    }
+
+    async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+        self.warnings = tool_warnings::of(self, was, tx.db).await?;
+        self.warnings.extend(tool_schema::warnings(self));
+        Ok(())
+    }
+
+    async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+        references::used_is_free(tx.db, &self.tenant_id, &self.id).await
+    }
+}
+
+impl_queries!(Tool, tools);
+impl_referenced!(Tool, tools);
+
+impl Entity for Tool {
+    const ON_DELETE: OnDelete<Self::State> = OnDelete::End(ToolState::Deprecated);
+}
+
+impl End for Tool {
+    /// Ends the tool, and stores the list of loosened requirements.
+    fn end<'c>(db: &'c mut Db, row: &'c Self, state: ToolState) -> QueryFuture<'c, Self> {
+        Box::pin(async move {
+            let ended = Self { state: state.to_string(), ..row.clone() };
+            let warnings = tool_warnings::of(&ended, Some(row), db).await?;
+            diesel::update(tools::table.find(&row.id))
+                .filter(tools::tenant_id.eq(&row.tenant_id))
+                .set((
+                    tools::state.eq(state),
+                    tools::warnings.eq(warnings),
+                    tools::updated_at.eq(clock_timestamp()),
+                ))
+                .returning(Self::as_returning())
+                .get_result(db)
+                .await
+        })
+    }
+}
+
+impl Save for Tool {
+    /// Also stores the requirements that the write changed. Only the server sets them.
+    fn save<'c>(db: &'c mut Db, row: &Self) -> QueryFuture<'c, Self> {
+        diesel::update(tools::table.find(&row.id))
+            .filter(tools::tenant_id.eq(&row.tenant_id))
+            .set((row, tools::warnings.eq(&row.warnings), tools::updated_at.eq(clock_timestamp())))
+            .returning(Self::as_returning())
+            .get_result(db)
+    }
+}
+
+#[tonic::async_trait]
+impl ToolService for Registry {
+    async fn list_tools(&self, call: Request<ListToolsRequest>) -> Reply<ListToolsResponse> {
+        self.list(call).await
+    }
+
+    async fn export_tools(
+        &self,
+        call: Request<ExportToolsRequest>,
+    ) -> Replies<ExportToolsResponse> {
+        self.export(call).await
+    }
+
+    async fn create_tool(&self, call: Request<CreateToolRequest>) -> Reply<Tool> {
+        self.create(call).await
+    }
+
+    async fn get_tool(&self, call: Request<GetToolRequest>) -> Reply<Tool> {
+        self.get(call).await
+    }
+
+    async fn update_tool(&self, call: Request<UpdateToolRequest>) -> Reply<Tool> {
+        self.update(call).await
+    }
+
+    async fn delete_tool(&self, call: Request<DeleteToolRequest>) -> Reply<DeleteToolResponse> {
+        self.delete(call).await
+    }
+}
