@@ -6,7 +6,6 @@ use chrono::{DateTime, Utc};
 use tracing::Span;
 
 use super::{
-    Settings,
     cited::cited,
     decided::Decided,
     decision_key::DecisionKey,
@@ -14,10 +13,11 @@ use super::{
     facts::{FactSource, RecordingSettings},
     fault::fault,
     holding::{Holding, Judged},
-    queue::{DecisionQueue, Place},
+    queue::{DecisionQueue, QueuePlace},
     rates::DecisionRates,
     recorder::{Entry, Outcome, Recorder},
     requester::requester,
+    settings::Settings,
     stage::Stage,
     turn::Turn,
 };
@@ -86,7 +86,7 @@ impl Decider {
         caller: &Caller,
         request: &Request,
         key: Option<&DecisionKey>,
-        place: &Arc<Place>,
+        place: &Arc<QueuePlace>,
         turn: &mut Option<Turn>,
     ) -> Result<Reached, ApiError> {
         let nonce = nonce()?;

@@ -10,8 +10,9 @@ use authority_model::{
 use diesel::{pg::Pg, prelude::*};
 
 use super::{
-    ReceiptUrls, answer,
+    answer,
     decision_filter::{DecisionFilter, limit},
+    settings::ReceiptUrls,
 };
 use authority_api::{
     error::ApiError,
@@ -32,7 +33,7 @@ const PAGE: i32 = 100;
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = decisions, check_for_backend(Pg))]
-pub(super) struct Found {
+pub(super) struct DecisionSummaryRow {
     pub(super) id: String,
     tenant_id: String,
     subject: String,
@@ -78,9 +79,14 @@ impl DecisionQueries {
         let (queries, begun) = (filter.newest(before.as_deref(), most), Instant::now());
         let found = self.store.read_tx(&scope, async move |db| {
             limit(db).await?;
-            let mut found: Vec<Found> = Vec::new();
+            let mut found: Vec<DecisionSummaryRow> = Vec::new();
             for query in queries {
-                found.extend(query.select(Found::as_select()).load::<Found>(db).await?);
+                found.extend(
+                    query
+                        .select(DecisionSummaryRow::as_select())
+                        .load::<DecisionSummaryRow>(db)
+                        .await?,
+                );
             }
             Ok::<_, store::Error>(found)
         });
@@ -93,7 +99,7 @@ impl DecisionQueries {
         Ok(ListDecisionsResponse { decisions, next_page_token })
     }
 
-    pub(super) fn summary(&self, found: Found) -> DecisionSummary {
+    pub(super) fn summary(&self, found: DecisionSummaryRow) -> DecisionSummary {
         DecisionSummary {
             verify_url: self.receipts.url(&found.id),
             decision_id: found.id,

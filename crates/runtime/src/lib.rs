@@ -46,6 +46,7 @@ pub mod recorder;
 mod report;
 mod requester;
 mod runtime_service;
+mod settings;
 mod simulate;
 mod stage;
 mod stored_permission;
@@ -53,7 +54,7 @@ mod turn;
 mod usage;
 mod view;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use authority_api::{credentials::Credentials, identity::Exports};
 use authority_archive::Archives;
@@ -79,38 +80,11 @@ use rates::DecisionRates;
 use recorder::Recorder;
 use report::Reports;
 use runtime_service::RuntimeHandlers;
+pub use settings::{ReceiptUrls, Settings};
 use simulate::Simulator;
 use tokio_util::sync::CancellationToken;
 use usage::UsageHandlers;
 pub use usage::UsageRollUp;
-
-/// The runtime's settings.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The part of `verify_url` before the ID.
-    pub receipts: ReceiptUrls,
-    /// How long a held request waits for approvals.
-    pub approval_ttl: Duration,
-    /// Commits every tenant's decisions without waiting for the disk.
-    pub relaxed: bool,
-    /// The interval of a stream's heartbeats.
-    pub heartbeat: Duration,
-}
-
-/// The URLs of decisions' receipt pages. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct ReceiptUrls(Arc<str>);
-
-impl ReceiptUrls {
-    /// Creates the URLs below the service's public URL.
-    pub fn below(public_url: &str) -> Self {
-        Self(public_url.into())
-    }
-
-    fn url(&self, decision_id: &str) -> String {
-        format!("{}/receipts/{decision_id}", self.0)
-    }
-}
 
 /// The dependencies of the runtime.
 pub struct Parts {

@@ -51,7 +51,7 @@ pub struct DecisionQueue {
 /// Locked for about ten nanoseconds, three times for each decision. A decision takes about a
 /// hundred microseconds.
 struct State {
-    turns: Turns<Place>,
+    turns: Turns<QueuePlace>,
     throughput: Throughput,
     refusals: Refusals,
 }
@@ -92,7 +92,7 @@ impl DecisionQueue {
         tenant_id: &TenantId,
         size: Size,
         deadline: Deadline,
-    ) -> Result<Place, ApiError> {
+    ) -> Result<QueuePlace, ApiError> {
         let entered = {
             let mut state = self.state.lock();
             let most = state.throughput.longest_queue();
@@ -153,11 +153,11 @@ impl DecisionQueue {
         Load { waiting: state.turns.queued(), working: state.turns.working(), oldest }
     }
 
-    fn place(&self, tenant_id: TenantId, size: Size, is_first: bool) -> Place {
-        Place { queue: self.clone(), tenant_id, size, is_first }
+    fn place(&self, tenant_id: TenantId, size: Size, is_first: bool) -> QueuePlace {
+        QueuePlace { queue: self.clone(), tenant_id, size, is_first }
     }
 
-    fn leave(&self, place: &Place) {
+    fn leave(&self, place: &QueuePlace) {
         let mut granted = Vec::new();
         {
             let mut state = self.state.lock();
@@ -200,14 +200,14 @@ impl Drop for WaitingRefusal<'_> {
 
 /// A call's place among the decisions in progress, until it is dropped. The recorder also holds the
 /// place. A caller that disconnects therefore does not free the place before its entry is finished.
-pub struct Place {
+pub struct QueuePlace {
     queue: DecisionQueue,
     tenant_id: TenantId,
     size: Size,
     is_first: bool,
 }
 
-impl Place {
+impl QueuePlace {
     /// Whether the tenant had few decisions in progress when it got the place, including this
     /// decision.
     pub fn is_first(&self) -> bool {
@@ -215,7 +215,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for QueuePlace {
     fn drop(&mut self) {
         self.queue.leave(self);
     }

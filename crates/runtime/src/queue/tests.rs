@@ -15,7 +15,7 @@ fn soon() -> Deadline {
 }
 
 /// Takes every place, including the places for tenants with few decisions.
-async fn full(queue: &DecisionQueue) -> Vec<Place> {
+async fn full(queue: &DecisionQueue) -> Vec<QueuePlace> {
     let mut places = Vec::new();
     for slug in ["flood".to_owned()].into_iter().cycle().take(384) {
         places.push(queue.enter(&tenant(&slug), ONE, soon()).await.unwrap());

@@ -6,8 +6,6 @@
 //! sub-queue loses its last call. A tenant below its share is therefore not refused because of
 //! other tenants' requests.
 
-mod age;
-
 use std::{
     collections::{HashMap, VecDeque},
     time::Instant,
@@ -272,6 +270,16 @@ impl<P> Turns<P> {
         if self.tenants.get(tenant_id).is_some_and(|tenant| !tenant.is_used()) {
             self.tenants.remove(tenant_id);
         }
+    }
+
+    /// Returns the time at which the oldest waiting call entered the queue. Calls of callers that
+    /// have left are ignored.
+    pub(super) fn oldest(&self) -> Option<Instant> {
+        let first = |waiting: &VecDeque<Waiter<P>>| {
+            let mut here = waiting.iter().filter(|waiter| !waiter.sender.is_closed());
+            here.next().map(|waiter| waiter.since)
+        };
+        self.tenants.values().filter_map(|tenant| first(&tenant.waiting)).min()
     }
 }
 
