@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use agent_authority::app::{App, Parts};
-use authority_archive::{Archiver, Bucket, Step};
+use authority_archive::{Archiver, Bucket, StepResult};
 use authority_core::{
     clock::Clock,
     config::Config,
@@ -136,8 +136,10 @@ impl World {
         let (wal, begun) = (number(&mut self.db, WRITTEN).await?, Instant::now());
         loop {
             match self.archiver.step().await? {
-                Step::Archived => break,
-                Step::Idle | Step::Skipped => return Err(format!("{slug}: not archived").into()),
+                StepResult::Archived => break,
+                StepResult::Idle | StepResult::Skipped => {
+                    return Err(format!("{slug}: not archived").into());
+                }
                 _ => {}
             }
         }
@@ -146,9 +148,9 @@ impl World {
         let (begun, mut decisions) = (Instant::now(), 0);
         loop {
             match self.archiver.step().await? {
-                Step::Idle => break,
-                Step::Skipped => return Err(format!("{slug}: nothing is removed").into()),
-                Step::Removed(count) => decisions += count,
+                StepResult::Idle => break,
+                StepResult::Skipped => return Err(format!("{slug}: nothing is removed").into()),
+                StepResult::Removed(count) => decisions += count,
                 _ => {}
             }
         }

@@ -26,7 +26,7 @@ pub(crate) const OPEN_STREAMS: usize = 100;
 const TRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_millis(1500));
 const WARM: Duration = Duration::from_secs(2);
 
-pub(crate) struct Row {
+pub(crate) struct Measurement {
     pub(crate) name: &'static str,
     pub(crate) shape: Shape,
     /// Decisions per second.
@@ -50,7 +50,7 @@ pub(crate) struct Row {
 /// The measured rows, and the parts that could not be measured.
 #[derive(Default)]
 pub(crate) struct Report {
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<Measurement>,
     /// Tables of `--curves`.
     pub(crate) tables: Vec<String>,
     pub(crate) notes: Vec<String>,
@@ -86,7 +86,7 @@ async fn measure(
     call: Call,
     meter: &Meter,
     arguments: &Arguments,
-) -> Result<Row, Fault> {
+) -> Result<Measurement, Fault> {
     preflight(&call).await?;
     let calls = [Arc::new(call)];
     let [call] = &calls;
@@ -102,7 +102,7 @@ async fn measure(
     let decisions = to_float(full.tally.answered) * f64::from(call.decisions);
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let micros = |seconds: f64| seconds * 1e6 / decisions;
-    Ok(Row {
+    Ok(Measurement {
         name,
         shape,
         per_second: per_second * f64::from(call.decisions),

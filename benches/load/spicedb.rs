@@ -12,7 +12,7 @@ use crate::{
     Fault,
     arguments::Arguments,
     call::Shape,
-    row::{Report, Row},
+    row::{Measurement, Report},
 };
 
 const CHECKS: &str = include_str!("spicedb.py");
@@ -45,7 +45,7 @@ pub(crate) async fn rows(arguments: &Arguments, report: &mut Report) -> Result<(
         return Err(String::from_utf8_lossy(&done.stderr).into());
     }
     let Measured { per_second, p50, p99, cpu, resident } = serde_json::from_slice(&done.stdout)?;
-    report.rows.push(Row {
+    report.rows.push(Measurement {
         name,
         shape: Shape::new(THREADS, 1),
         per_second,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::{
     machine::Machine,
-    row::{Report, Row},
+    row::{Measurement, Report},
 };
 
 const HEADINGS: [&str; 10] = [
@@ -83,7 +83,7 @@ fn push_line(page: &mut String, line: &[String], widths: &[usize]) {
     page.push('\n');
 }
 
-fn cells(row: &Row) -> [String; 10] {
+fn cells(row: &Measurement) -> [String; 10] {
     [
         row.name.to_owned(),
         thousands(row.per_second),
@@ -103,8 +103,8 @@ pub(crate) fn measured(micros: f64) -> String {
     if micros > 0.0 { format!("{micros:.1}") } else { String::new() }
 }
 
-fn remarks(row: &Row) -> impl Iterator<Item = String> {
-    let Row { name, failed, others, .. } = row;
+fn remarks(row: &Measurement) -> impl Iterator<Item = String> {
+    let Measurement { name, failed, others, .. } = row;
     let refused = (*failed > 0).then(|| format!("{name}: {failed} calls failed, not counted"));
     let noise = (*others > NOTEWORTHY)
         .then(|| format!("{name}: other processes used {:.0} % of the machine", others * 100.0));

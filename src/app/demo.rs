@@ -50,7 +50,7 @@ pub enum Error {
 
 /// A record to create.
 #[derive(Deserialize)]
-struct Step {
+struct DemoRecord {
     /// The name of the record's id in later bodies: `$name`.
     #[serde(rename = "as")]
     name: Option<String>,
@@ -135,7 +135,7 @@ struct Client<'a> {
 impl Client<'_> {
     async fn make_all(&self) -> Result<(), Error> {
         let mut ids = HashMap::new();
-        for mut step in serde_json::from_str::<Vec<Step>>(STEPS)? {
+        for mut step in serde_json::from_str::<Vec<DemoRecord>>(STEPS)? {
             fill(&mut step.body, &ids);
             let made = self.call("POST", &step.path, Some(step.body)).await?;
             if let (Some(name), Some(member)) = (step.name, step.take) {

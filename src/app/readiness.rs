@@ -27,7 +27,7 @@ const LATEST: Duration = Duration::from_secs(5);
 const FOLLOW: Duration = Duration::from_millis(250);
 
 /// The time of the last query, and the state of the schema.
-type Found = (Instant, Result<State, String>);
+type SchemaCheck = (Instant, Result<State, String>);
 
 #[derive(Clone)]
 struct State {
@@ -41,7 +41,7 @@ struct State {
 #[derive(Clone)]
 pub(super) struct Schema {
     store: Store,
-    found: Arc<Mutex<Option<Found>>>,
+    found: Arc<Mutex<Option<SchemaCheck>>>,
 }
 
 impl Schema {

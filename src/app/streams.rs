@@ -24,7 +24,7 @@ use crate::routes::ROUTES;
 use authority_api::{
     error::{ApiError, ErrorCode, LIMIT_HEADERS},
     identity::Caller,
-    stream::{Place, Places},
+    stream::{Places, StreamPlace},
 };
 
 /// The maximum number of streams of one tenant on a node. Each stream takes some tens of KiB of
@@ -47,7 +47,7 @@ impl StreamsLayer {
     }
 
     /// Takes a place for a stream; `None` if its caller has no tenant.
-    fn admit(&self, caller: Option<&Caller>) -> Result<Option<Place>, ApiError> {
+    fn admit(&self, caller: Option<&Caller>) -> Result<Option<StreamPlace>, ApiError> {
         if self.stopping.is_cancelled() {
             let text =
                 "the service is stopping; open the stream again, which another node will serve";
@@ -108,7 +108,7 @@ pin_project! {
     pub(super) struct ResponseFuture<F> {
         #[pin]
         answer: F,
-        open: Option<Place>,
+        open: Option<StreamPlace>,
     }
 }
 
@@ -130,7 +130,7 @@ where
 
 /// Returns the response with the limits of streams. Its body keeps the stream's place until it is
 /// dropped.
-fn held(mut response: Response, open: Place) -> Response {
+fn held(mut response: Response, open: StreamPlace) -> Response {
     let headers = response.headers_mut();
     // A method may have a smaller limit, which it has added. An error opens no stream.
     if !headers.contains_key(LIMIT_HEADERS[0]) && !headers.contains_key(Status::GRPC_STATUS) {

@@ -12,7 +12,7 @@ const SCHEMAS: &str = "#/components/schemas/";
 pub(super) struct Document<'a>(pub(super) &'a Value);
 
 /// An operation in the document.
-pub(super) struct Found<'a> {
+pub(super) struct DocumentOperation<'a> {
     pub(super) id: &'a str,
     pub(super) path: &'a str,
     /// In lower case.
@@ -22,12 +22,17 @@ pub(super) struct Found<'a> {
 
 impl<'a> Document<'a> {
     /// All operations, in the document's order.
-    pub(super) fn operations(self) -> Vec<Found<'a>> {
+    pub(super) fn operations(self) -> Vec<DocumentOperation<'a>> {
         let paths = self.0["paths"].as_object().into_iter().flatten();
         let all = paths.flat_map(|(path, item)| {
             METHODS.into_iter().filter_map(move |method| {
                 let content = item.get(method)?;
-                Some(Found { id: content["operationId"].as_str()?, path, method, content })
+                Some(DocumentOperation {
+                    id: content["operationId"].as_str()?,
+                    path,
+                    method,
+                    content,
+                })
             })
         });
         all.collect()
@@ -50,7 +55,7 @@ impl<'a> Document<'a> {
     }
 }
 
-impl<'a> Found<'a> {
+impl<'a> DocumentOperation<'a> {
     pub(super) fn parameters(&self, document: Document<'a>) -> impl Iterator<Item = &'a Value> {
         let given = self.content["parameters"].as_array().into_iter().flatten();
         given.map(move |parameter| document.resolved(parameter))

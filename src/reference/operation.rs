@@ -4,10 +4,10 @@ use askama::Template;
 use serde_json::Value;
 
 use super::{
-    document::{Document, Found, contents},
+    document::{Document, DocumentOperation, contents},
     prose::{Paragraph, Piece, paragraphs, pieces, text},
     request::curl,
-    schema::{Row, Table, tables},
+    schema::{FieldRow, Table, tables},
 };
 
 #[derive(Template)]
@@ -22,7 +22,7 @@ pub(super) struct Operation<'a> {
     request: String,
     answer: Option<Answer<'a>>,
     callers: Vec<Paragraph>,
-    parameters: Vec<Row>,
+    parameters: Vec<FieldRow>,
     bodies: Vec<Body>,
     refusals: Vec<Refusal<'a>>,
 }
@@ -48,7 +48,7 @@ struct Refusal<'a> {
 }
 
 impl<'a> Operation<'a> {
-    pub(super) fn of(document: Document<'a>, found: &Found<'a>) -> Self {
+    pub(super) fn of(document: Document<'a>, found: &DocumentOperation<'a>) -> Self {
         let content = found.content;
         let parameters = found.parameters(document);
         let mut all_bodies = bodies(document, &content["requestBody"], "Body", true);
@@ -81,7 +81,7 @@ impl<'a> Operation<'a> {
             request: curl(document, found),
             answer: answer(document, found),
             callers: callers(&content["security"]),
-            parameters: parameters.map(|one| Row::of_parameter(document, one)).collect(),
+            parameters: parameters.map(|one| FieldRow::of_parameter(document, one)).collect(),
             bodies: all_bodies,
             refusals: refusals.collect(),
         }
@@ -89,7 +89,7 @@ impl<'a> Operation<'a> {
 }
 
 /// The first example of a success.
-fn answer<'a>(document: Document<'a>, found: &Found<'a>) -> Option<Answer<'a>> {
+fn answer<'a>(document: Document<'a>, found: &DocumentOperation<'a>) -> Option<Answer<'a>> {
     if found.is_refused() {
         return None;
     }

@@ -4,7 +4,7 @@ use askama::Template;
 use serde_json::Value;
 
 use super::{
-    document::{Document, Found},
+    document::{Document, DocumentOperation},
     operation::shown,
     prose::{Paragraph, paragraphs, pieces, text},
     schema::{Table, tables},
@@ -41,7 +41,7 @@ pub(super) struct Shape<'a> {
 }
 
 impl<'a> Index<'a> {
-    pub(super) fn of(document: Document<'a>, operations: &[Found<'a>]) -> Self {
+    pub(super) fn of(document: Document<'a>, operations: &[DocumentOperation<'a>]) -> Self {
         let tags = document.0["tags"].as_array().into_iter().flatten();
         let groups = tags.map(|tag| {
             let own = operations.iter().filter(|found| found.content["tags"][0] == tag["name"]);

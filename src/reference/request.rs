@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::{
-    document::{Document, Found, contents},
+    document::{Document, DocumentOperation, contents},
     prose::text,
 };
 
 /// Returns the example of the request as a `curl` command. An API key is in `$KEY`, a person's
 /// token in `$TOKEN`.
-pub(super) fn curl<'a>(document: Document<'a>, found: &Found<'a>) -> String {
+pub(super) fn curl<'a>(document: Document<'a>, found: &DocumentOperation<'a>) -> String {
     let body = contents(&found.content["requestBody"])
         .find_map(|(media, content)| Some((media, content.get("example")?)));
     let usual = if body.is_some() { "post" } else { "get" };
@@ -39,7 +39,7 @@ pub(super) fn curl<'a>(document: Document<'a>, found: &Found<'a>) -> String {
 }
 
 /// The URL of the example, with the required parameters.
-fn address<'a>(document: Document<'a>, found: &Found<'a>) -> String {
+fn address<'a>(document: Document<'a>, found: &DocumentOperation<'a>) -> String {
     let (mut path, mut query) = (found.path.to_owned(), Vec::new());
     for parameter in found.parameters(document).filter(|one| one["required"] == true) {
         let (name, example) = (text(&parameter["name"]), &parameter["example"]);

@@ -14,10 +14,10 @@ const DEEPEST: usize = 6;
 /// A value, and its members if it is an object.
 pub(super) struct Table {
     pub(super) kind: Paragraph,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<FieldRow>,
 }
 
-pub(super) struct Row {
+pub(super) struct FieldRow {
     pub(super) level: usize,
     pub(super) name: String,
     pub(super) required: bool,
@@ -25,7 +25,7 @@ pub(super) struct Row {
     pub(super) about: Paragraph,
 }
 
-impl Row {
+impl FieldRow {
     /// A parameter of the path, the query or a header.
     pub(super) fn of_parameter(document: Document<'_>, parameter: &Value) -> Self {
         let place = Piece::plain(format!("{}, ", text(&parameter["in"])));
@@ -58,7 +58,7 @@ pub(super) fn tables<'a>(
 struct Members<'a> {
     document: Document<'a>,
     is_request: bool,
-    rows: Vec<Row>,
+    rows: Vec<FieldRow>,
     /// The names of the enclosing schemas, to stop at a schema that contains itself.
     within: Vec<&'a str>,
 }
@@ -84,7 +84,7 @@ impl<'a> Members<'a> {
                 properties.iter().map(|(name, member)| (name, member, required(name))).collect();
             all.sort_by_key(|(_, _, is_required)| !is_required);
             for (name, member, required) in all {
-                self.rows.push(Row {
+                self.rows.push(FieldRow {
                     level,
                     name: name.clone(),
                     required,

@@ -14,13 +14,13 @@ use parking_lot::Mutex;
 use super::activity::Activity;
 
 /// The connections of an address, by tenant.
-pub(super) struct Held {
+pub(super) struct AddressConnections {
     counts: Mutex<HashMap<TenantId, usize>>,
     /// The number of connections in a tenant's share.
     share: usize,
 }
 
-impl Held {
+impl AddressConnections {
     pub(super) fn new(share: usize) -> Arc<Self> {
         Arc::new(Self { counts: Mutex::default(), share })
     }
@@ -32,13 +32,13 @@ impl Held {
 pub struct Holder(Arc<Holding>);
 
 struct Holding {
-    held: Arc<Held>,
+    held: Arc<AddressConnections>,
     activity: Arc<Activity>,
     tenant: OnceLock<TenantId>,
 }
 
 impl Holder {
-    pub(super) fn new(held: Arc<Held>, activity: Arc<Activity>) -> Self {
+    pub(super) fn new(held: Arc<AddressConnections>, activity: Arc<Activity>) -> Self {
         Self(Arc::new(Holding { held, activity, tenant: OnceLock::new() }))
     }
 

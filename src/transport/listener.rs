@@ -19,7 +19,7 @@ use super::{
     activity::{Activity, Verdict},
     entry::Answers,
     full::Full,
-    holder::{Held, Holder},
+    holder::{AddressConnections, Holder},
     protocol::{Protocol, detect},
     service::ConnectionService,
     settings::{Bounds, Settings},
@@ -98,13 +98,13 @@ struct Server {
     settings: Arc<Settings>,
     http1: Builder<Streams>,
     http2: Builder<Streams>,
-    held: Arc<Held>,
+    held: Arc<AddressConnections>,
 }
 
 impl Server {
     fn new(answers: Answers, settings: Settings) -> Self {
         let (http1, http2) = (http1(&settings.bounds), http2(&settings.bounds));
-        let held = Held::new(settings.bounds.tenant_connections);
+        let held = AddressConnections::new(settings.bounds.tenant_connections);
         Self { answers, settings: Arc::new(settings), http1, http2, held }
     }
 

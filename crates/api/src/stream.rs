@@ -59,7 +59,7 @@ struct Taken {
 }
 
 /// One stream's place, released when dropped.
-pub struct Place {
+pub struct StreamPlace {
     places: Places,
     tenant_id: TenantId,
     caller: String,
@@ -79,7 +79,7 @@ impl Places {
     ///
     /// # Errors
     /// The tenant or the caller has no place left.
-    pub fn enter(&self, tenant_id: &TenantId, caller: String) -> Result<Place, ApiError> {
+    pub fn enter(&self, tenant_id: &TenantId, caller: String) -> Result<StreamPlace, ApiError> {
         let Inner { sort, tenant, caller: each, taken } = &*self.0;
         let mut taken = taken.lock();
         let (all, own) = taken.get(tenant_id).map_or((0, 0), |taken| {
@@ -101,18 +101,18 @@ impl Places {
         let taken = taken.entry(tenant_id.clone()).or_default();
         taken.all += 1;
         *taken.by_caller.entry(caller.clone()).or_default() += 1;
-        Ok(Place { places: self.clone(), tenant_id: tenant_id.clone(), caller, limits })
+        Ok(StreamPlace { places: self.clone(), tenant_id: tenant_id.clone(), caller, limits })
     }
 }
 
-impl Place {
+impl StreamPlace {
     /// The limits of the caller and of its tenant, without this place.
     pub fn limits(&self) -> AppliedLimits {
         self.limits
     }
 }
 
-impl Drop for Place {
+impl Drop for StreamPlace {
     fn drop(&mut self) {
         let mut all = self.places.0.taken.lock();
         let Some(taken) = all.get_mut(&self.tenant_id) else { return };
@@ -137,7 +137,7 @@ mod tests {
         (Places::new("streams", 4, 3), |slug: &str| TenantId::from_slug(slug).unwrap())
     }
 
-    fn refused(place: Result<Place, ApiError>) -> String {
+    fn refused(place: Result<StreamPlace, ApiError>) -> String {
         let refused = place.err().unwrap();
         assert_eq!(refused.code, ErrorCode::RateLimited);
         refused.message

@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use crate::{
     Bucket, Error, bucket,
-    format::{self, frames::lines, index::Row, month::Month, names, part},
+    format::{self, frames::lines, index::IndexRow, month::Month, names, part},
 };
 
 /// The most bytes of an object that is read. A part is full at 32 MiB of compressed frames, and its
@@ -19,7 +19,7 @@ use crate::{
 const MOST_BYTES: u64 = 512 << 20;
 
 /// A function that is called for each entry, with its row in the index and its line.
-pub type Each = Arc<dyn Fn(&Row, &[u8]) -> Result<(), format::Error> + Send + Sync>;
+pub type Each = Arc<dyn Fn(&IndexRow, &[u8]) -> Result<(), format::Error> + Send + Sync>;
 
 /// Reads and checks the objects of one archive.
 pub struct Inspector<'a> {
@@ -76,7 +76,7 @@ impl<'a> Inspector<'a> {
     /// # Errors
     /// [`Error::Damaged`] if an object differs or `each` fails, [`Error::Elsewhere`] if an object
     /// is missing, or the bucket is unavailable.
-    pub async fn inspect(&self, target: &Target<'_>, each: Each) -> Result<Vec<Row>, Error> {
+    pub async fn inspect(&self, target: &Target<'_>, each: Each) -> Result<Vec<IndexRow>, Error> {
         match target {
             Target::Part { decisions, index } => {
                 let (part, bytes) = (self.read(decisions).await?, self.read(index).await?);
@@ -100,7 +100,7 @@ impl<'a> Inspector<'a> {
         part: Bytes,
         index: Bytes,
         each: Each,
-    ) -> Result<Vec<Row>, Error> {
+    ) -> Result<Vec<IndexRow>, Error> {
         let month: Result<Month, _> = self.manifest.month.parse();
         let month =
             month.map_err(|why| damaged(decisions, &format!("the month of its manifest {why}")))?;

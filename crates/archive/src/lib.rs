@@ -21,6 +21,6 @@ pub use error::Error;
 pub use evidence::{Evidence, Page, ReadEvidence};
 pub use reader::{Archived, Archives};
 pub use writer::{
-    Archiver, Parts, Step,
+    Archiver, Parts, StepResult,
     worker::{worker, worker_without_archive},
 };

@@ -14,7 +14,7 @@ use chrono::TimeDelta;
 use http::StatusCode;
 use tonic::Status;
 
-use step::Step;
+use step::KeyOperation;
 
 use crate::{
     Console,
@@ -77,7 +77,8 @@ struct KeysPage {
 
 async fn show(view: View, RawQuery(query): RawQuery) -> Response {
     let query = Pairs::read(query.unwrap_or_default().as_bytes());
-    let done = Step::parse(done_word(&view, "/console/keys", &query)).ok().map(Step::done);
+    let done =
+        KeyOperation::parse(done_word(&view, "/console/keys", &query)).ok().map(KeyOperation::done);
     view.answer(shown(&view, done).await)
 }
 
@@ -163,7 +164,7 @@ async fn confirm(view: View, RawQuery(query): RawQuery) -> Response {
 }
 
 fn form(view: &View, asked: &Pairs, problem: Option<String>) -> Result<Response, Status> {
-    let step = Step::parse(asked.text("step"))?;
+    let step = KeyOperation::parse(asked.text("step"))?;
     if !view.may(step.needs()) {
         return Err(refused(view, step.needs()));
     }
@@ -181,41 +182,42 @@ fn form(view: &View, asked: &Pairs, problem: Option<String>) -> Result<Response,
         about: step.about(),
         name: step.typed(&of).map(str::to_owned),
         of,
-        takes_reason: step == Step::Rotate,
+        takes_reason: step == KeyOperation::Rotate,
         key: asked.one("key").map(str::to_owned).map_or_else(idempotency_key, Ok)?,
     };
     Ok(page(status, &shown))
 }
 
 async fn act(Posted { view, form }: Posted) -> Response {
-    let undone = Step::parse(form.text("step")).map_or("Nothing was done", Step::undone);
+    let undone =
+        KeyOperation::parse(form.text("step")).map_or("Nothing was done", KeyOperation::undone);
     view.answer_act(undone, acted(&view, &form).await)
 }
 
 async fn acted(view: &View, asked: &Pairs) -> Result<Response, Status> {
     let (of, key) = (asked.text("of").to_owned(), asked.one("key"));
-    let step = Step::parse(asked.text("step"))?;
+    let step = KeyOperation::parse(asked.text("step"))?;
     if let Some(name) = step.typed(&of).filter(|name| !is_named(name, asked.text("name"))) {
         let text = format!("Nothing was done. Type {name} exactly, to confirm.");
         return form(view, asked, Some(text));
     }
     match step {
-        Step::Rotate => {
+        KeyOperation::Rotate => {
             let reason = asked.one("reason").map(str::to_owned);
             let request = ScheduleKeyRotationRequest { kid: of, due_at: None, reason };
             let _: KeyRotation =
                 view.calls.call_once(rpc::SCHEDULE_KEY_ROTATION, &request, key).await?;
         }
-        Step::Revoke => {
+        KeyOperation::Revoke => {
             let request = RevokeKeyRequest { kid: of };
             let _: RevokeKeyResponse = view.calls.call_once(rpc::REVOKE_KEY, &request, key).await?;
         }
-        Step::Complete => {
+        KeyOperation::Complete => {
             let request = CompleteKeyRotationRequest { id: of };
             let _: KeyRotation =
                 view.calls.call_once(rpc::COMPLETE_KEY_ROTATION, &request, key).await?;
         }
-        Step::Cancel => {
+        KeyOperation::Cancel => {
             let request = CancelKeyRotationRequest { id: of };
             let _: KeyRotation =
                 view.calls.call_once(rpc::CANCEL_KEY_ROTATION, &request, key).await?;

@@ -16,7 +16,7 @@ use diesel::{
 use crate::store::{Db, RunQueryDsl, prepared};
 
 /// A subtree of a log, with the index of the log among several logs.
-pub type Place = (usize, NodeId);
+pub type Subtree = (usize, NodeId);
 
 /// Reads the stored hashes of these subtrees of one log.
 pub async fn of_log(
@@ -25,7 +25,7 @@ pub async fn of_log(
     epoch: i32,
     wanted: &[NodeId],
 ) -> QueryResult<HashMap<NodeId, Hash>> {
-    let places: Vec<Place> = wanted.iter().map(|node| (0, *node)).collect();
+    let places: Vec<Subtree> = wanted.iter().map(|node| (0, *node)).collect();
     let found = of_logs(db, &[(tenant_id.as_str(), epoch)], &places).await?;
     Ok(found.into_iter().map(|((_, node), hash)| (node, hash)).collect())
 }
@@ -35,8 +35,8 @@ pub async fn of_log(
 pub async fn of_logs(
     db: &mut Db,
     logs: &[(&str, i32)],
-    wanted: &[Place],
-) -> QueryResult<HashMap<Place, Hash>> {
+    wanted: &[Subtree],
+) -> QueryResult<HashMap<Subtree, Hash>> {
     if wanted.is_empty() {
         return Ok(HashMap::new());
     }
@@ -45,7 +45,7 @@ pub async fn of_logs(
     let level = wanted.iter().map(|(_, node)| i16::from(node.level));
     let index = wanted.iter().map(|(_, node)| i64::try_from(node.index).unwrap_or(i64::MAX));
     // SQL arrays are indexed from 1.
-    let rows: Vec<Row> = prepared(
+    let rows: Vec<NodeRow> = prepared(
         "SELECT w.log, w.level, w.index, \
            substring(n.hashes FROM (32 * (w.index - n.first))::int + 1 FOR 32) AS hash \
          FROM UNNEST($3, $4, $5) AS w (log, level, index) CROSS JOIN LATERAL ( \
@@ -62,11 +62,11 @@ pub async fn of_logs(
     .bind::<Array<BigInt>, _>(index.collect::<Vec<_>>())
     .load(db)
     .await?;
-    Ok(rows.into_iter().filter_map(Row::read).collect())
+    Ok(rows.into_iter().filter_map(NodeRow::read).collect())
 }
 
 #[derive(QueryableByName)]
-struct Row {
+struct NodeRow {
     #[diesel(sql_type = Integer)]
     log: i32,
     #[diesel(sql_type = SmallInt)]
@@ -77,8 +77,8 @@ struct Row {
     hash: Vec<u8>,
 }
 
-impl Row {
-    fn read(self) -> Option<(Place, Hash)> {
+impl NodeRow {
+    fn read(self) -> Option<(Subtree, Hash)> {
         let node =
             NodeId { level: self.level.try_into().ok()?, index: self.index.try_into().ok()? };
         Some(((self.log.try_into().ok()?, node), self.hash.try_into().ok()?))

@@ -32,7 +32,7 @@ pub struct Stored {
 /// The row of a decision.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = decisions, check_for_backend(diesel::pg::Pg))]
-pub struct Row {
+pub struct DecisionRow {
     pub id: String,
     tenant_id: String,
     record: Vec<u8>,
@@ -46,21 +46,21 @@ pub struct Row {
 
 /// Reads a decision. If a tenant is given, only its decisions are found.
 pub async fn one(db: &mut Db, within: Option<&TenantId>, id: &str) -> QueryResult<Option<Stored>> {
-    let mut query = decisions::table.find(id).select(Row::as_select()).into_boxed();
+    let mut query = decisions::table.find(id).select(DecisionRow::as_select()).into_boxed();
     if let Some(tenant) = within {
         query = query.filter(decisions::tenant_id.eq(tenant.as_str()));
     }
-    let row: Option<Row> = query.first(db).await.optional()?;
+    let row: Option<DecisionRow> = query.first(db).await.optional()?;
     Ok(complete(db, row.into_iter().collect()).await?.pop())
 }
 
 /// Adds facts and texts to the rows, in the same order. Shared facts and texts are read once.
-pub async fn complete(db: &mut Db, rows: Vec<Row>) -> QueryResult<Vec<Stored>> {
+pub async fn complete(db: &mut Db, rows: Vec<DecisionRow>) -> QueryResult<Vec<Stored>> {
     let blobs = blobs(db, &rows).await?;
     let mut texts = texts(db, &blobs).await?;
     texts.extend(schemas(db, &blobs).await?);
     let texts = Arc::new(texts);
-    let with_facts = |row: Row| {
+    let with_facts = |row: DecisionRow| {
         let digests = sealed::digests(&row.facts).ok();
         let blob = |digest: [u8; 32]| blobs.get(&(row.tenant_id.clone(), digest.to_vec())).cloned();
         let gathered = digests.as_ref().and_then(|digests| blob(digests.gathered));
@@ -89,7 +89,7 @@ pub async fn complete(db: &mut Db, rows: Vec<Row>) -> QueryResult<Vec<Stored>> {
 /// Facts by tenant and SHA-256.
 type Blobs = HashMap<(String, Vec<u8>), Arc<Vec<u8>>>;
 
-async fn blobs(db: &mut Db, rows: &[Row]) -> QueryResult<Blobs> {
+async fn blobs(db: &mut Db, rows: &[DecisionRow]) -> QueryResult<Blobs> {
     let tenants: HashSet<&str> = rows.iter().map(|row| row.tenant_id.as_str()).collect();
     let digests = rows.iter().filter_map(|row| sealed::digests(&row.facts).ok());
     let digests = digests.flat_map(|named| [Some(named.gathered), named.reality]);

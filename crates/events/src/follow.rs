@@ -49,11 +49,11 @@ const UNREAD: Duration = Duration::from_secs(60);
 pub(crate) struct Streams(Places);
 
 /// An open stream, counted towards the limits and in the metrics until it is dropped.
-pub(crate) struct Place {
-    place: stream::Place,
+pub(crate) struct OpenStream {
+    place: stream::StreamPlace,
 }
 
-impl Place {
+impl OpenStream {
     /// The limits for the stream's response.
     pub(crate) fn limits(&self) -> AppliedLimits {
         self.place.limits()
@@ -69,14 +69,18 @@ impl Streams {
     ///
     /// # Errors
     /// The tenant or the caller has too many streams.
-    pub(crate) fn enter(&self, tenant_id: &TenantId, caller: &Caller) -> Result<Place, ApiError> {
+    pub(crate) fn enter(
+        &self,
+        tenant_id: &TenantId,
+        caller: &Caller,
+    ) -> Result<OpenStream, ApiError> {
         let place = self.0.enter(tenant_id, caller.identity())?;
         metrics::gauge!("authority_event_streams").increment(1);
-        Ok(Place { place })
+        Ok(OpenStream { place })
     }
 }
 
-impl Drop for Place {
+impl Drop for OpenStream {
     fn drop(&mut self) {
         metrics::gauge!("authority_event_streams").decrement(1);
     }
@@ -98,7 +102,7 @@ pub(crate) struct Follow {
     pub(crate) unsent: VecDeque<(i64, Vec<u8>)>,
     /// When the last message was ready to be sent.
     pub(crate) sent: Option<Instant>,
-    pub(crate) _place: Place,
+    pub(crate) _place: OpenStream,
     pub(crate) _demand: Option<Demand>,
 }
 

@@ -29,7 +29,7 @@ const ROWS_BY_ID: &str = "SELECT e.id, e.last_sequence, e.size, e.event_types, e
      JOIN events e ON e.id = named.id AND e.tenant_id = named.tenant_id";
 
 /// A part of a log.
-pub(crate) struct Found {
+pub(crate) struct LogPart {
     /// In order.
     pub(crate) events: Vec<Event>,
     /// The sequence up to which the log was read. All events of the requested types up to it were
@@ -47,7 +47,7 @@ pub(crate) async fn read(
     (after, until): (i64, i64),
     types: Option<&[&str]>,
     most: i64,
-) -> QueryResult<Found> {
+) -> QueryResult<LogPart> {
     let rows: Vec<StoredRow> = prepared(ROWS)
         .bind::<Text, _>(tenant_id)
         .bind::<BigInt, _>(after)
@@ -73,7 +73,7 @@ pub(crate) async fn read(
         reached = next.sequence - 1;
         events.truncate(most);
     }
-    Ok(Found { events, reached })
+    Ok(LogPart { events, reached })
 }
 
 /// Reads events by their tenants and ids. Deleted events are left out.

@@ -123,7 +123,7 @@ impl QueryFragment<Pg> for OldestRows<'_> {
 
 /// A row of the outbox: one change, or decisions of one tenant.
 #[derive(Queryable)]
-pub(crate) struct Row {
+pub(crate) struct OutboxRow {
     pub(crate) number: i64,
     pub(crate) tenant_id: String,
     event_type: Option<String>,
@@ -140,7 +140,7 @@ pub(crate) struct Row {
 /// The subject of an event.
 #[expect(clippy::large_enum_variant, reason = "there is one at a time, on the stack")]
 pub(crate) enum About<'a> {
-    Change { event_type: &'static EventType, subject_ref: &'a str, row: &'a Row },
+    Change { event_type: &'static EventType, subject_ref: &'a str, row: &'a OutboxRow },
     Decision { event_type: &'static EventType, event: DecisionEvent<'a> },
 }
 
@@ -163,7 +163,7 @@ pub(crate) struct Ready<'a> {
 }
 
 impl<'a> Ready<'a> {
-    pub(crate) fn of(rows: &'a [Row]) -> Self {
+    pub(crate) fn of(rows: &'a [OutboxRow]) -> Self {
         let (mut ready, mut stuck) = (Self::default(), HashSet::new());
         for row in rows {
             if stuck.contains(&row.tenant_id) {
@@ -201,7 +201,7 @@ enum Unreadable {
     Decision(#[from] serde_json::Error),
 }
 
-impl Row {
+impl OutboxRow {
     fn events(&self) -> Result<Vec<Waiting<'_>>, Unreadable> {
         let tenant_id = self.tenant_id.as_str();
         if let Some(decisions) = &self.decisions {

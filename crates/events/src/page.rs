@@ -11,7 +11,7 @@ use serde::Deserialize;
 use authority_api::error::{ApiError, ErrorCode};
 use authority_core::store::{Db, RunQueryDsl};
 
-use crate::log::{self, Event, Found};
+use crate::log::{self, Event, LogPart};
 
 /// The most events that are scanned for one page. This bounds the cost of a filter that matches
 /// nothing.
@@ -125,7 +125,7 @@ impl Part {
         while events.len() < limit && reached < through {
             let range = (reached, through);
             let found = log::read(db, self.tenant_id.as_str(), range, types, most).await?;
-            let Found { events: read, reached: until } = found;
+            let LogPart { events: read, reached: until } = found;
             let shown = read.into_iter().filter(|event| self.shows(event));
             events.extend(shown.map(|event| (event.sequence, event.body.to_vec())));
             reached = until;

@@ -26,7 +26,7 @@ use crate::{
     decided,
     log_row::NewRow,
     numbering_sql::{RaiseHeads, WriteEvents},
-    outbox::{LockTenants, OldestRows, Ready, Row, SHARDS},
+    outbox::{LockTenants, OldestRows, OutboxRow, Ready, SHARDS},
     told::Told,
 };
 
@@ -187,7 +187,7 @@ async fn number(db: &mut Db, shard: Option<i32>) -> QueryResult<Batch> {
         return Ok(Batch { left, ..Batch::default() });
     }
     let oldest = OldestRows { tenants: own, turn: TURN, most: BATCH };
-    let rows: Vec<Row> = oldest.load(db).await?;
+    let rows: Vec<OutboxRow> = oldest.load(db).await?;
     let Ready { events, numbers, is_stuck } = Ready::of(&rows);
     let records = decided::records(db, &events).await?;
     let told = events.into_iter().map(|event| Told::of(event, &records));

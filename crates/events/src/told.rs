@@ -14,7 +14,7 @@ use serde_json::{Map, Value, value::RawValue};
 
 use crate::{
     decided::{self, Decided},
-    outbox::{About, Row, Waiting, is_decision},
+    outbox::{About, OutboxRow, Waiting, is_decision},
 };
 
 const PACKS: &str = "svc.evidence_pack.";
@@ -164,7 +164,7 @@ fn of_decision(event: &DecisionEvent<'_>) -> Result<Box<RawValue>, EnvelopeError
 }
 
 /// Returns the row's data, plus the tool and delegation of a decision that waits for approval.
-fn of_change(row: &Row, record: Option<&Decided>) -> Result<Box<RawValue>, EnvelopeError> {
+fn of_change(row: &OutboxRow, record: Option<&Decided>) -> Result<Box<RawValue>, EnvelopeError> {
     let none = Map::new();
     let own = row.data.as_object().unwrap_or(&none);
     let Some(DecisionEvent { tool_id, delegation_id, .. }) = record.map(Decided::event) else {

@@ -16,13 +16,13 @@ const DEEPEST: usize = 32;
 const BEYOND_EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// A place in a field: a linked list from the leaf up, on the stack.
-enum Place<'a> {
+enum FieldPlace<'a> {
     Field(&'a str),
-    Member(&'a Place<'a>, &'a str),
-    Item(&'a Place<'a>, usize),
+    Member(&'a FieldPlace<'a>, &'a str),
+    Item(&'a FieldPlace<'a>, usize),
 }
 
-impl Display for Place<'_> {
+impl Display for FieldPlace<'_> {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Field(name) => to.write_str(name),
@@ -36,24 +36,24 @@ impl Display for Place<'_> {
 /// Reports each problem of the field with its path.
 pub(crate) fn check(field: &str, value: &Json, mut report: impl FnMut(&str, String)) {
     let mut checker = Checker {
-        report: &mut |place: &Place<'_>, problem: &str| {
+        report: &mut |place: &FieldPlace<'_>, problem: &str| {
             report(&place.to_string(), problem.to_owned());
         },
     };
-    if !checker.members(&Place::Field(field), &value.0, DEEPEST - 1) {
+    if !checker.members(&FieldPlace::Field(field), &value.0, DEEPEST - 1) {
         report(field, format!("is nested deeper than {DEEPEST} levels"));
     }
 }
 
 struct Checker<'a> {
-    report: &'a mut dyn FnMut(&Place<'_>, &str),
+    report: &'a mut dyn FnMut(&FieldPlace<'_>, &str),
 }
 
 impl Checker<'_> {
     /// Returns false if a value nests deeper than `left` levels.
-    fn members(&mut self, of: &Place<'_>, members: &Map<String, Value>, left: usize) -> bool {
+    fn members(&mut self, of: &FieldPlace<'_>, members: &Map<String, Value>, left: usize) -> bool {
         members.iter().all(|(name, value)| {
-            let place = Place::Member(of, name);
+            let place = FieldPlace::Member(of, name);
             if name.contains('\0') {
                 (self.report)(&place, NUL);
             }
@@ -61,12 +61,13 @@ impl Checker<'_> {
         })
     }
 
-    fn value(&mut self, place: &Place<'_>, value: &Value, left: usize) -> bool {
+    fn value(&mut self, place: &FieldPlace<'_>, value: &Value, left: usize) -> bool {
         match value {
             Value::Array(items) => {
                 let mut items = items.iter().enumerate();
                 left > 0
-                    && items.all(|(at, item)| self.value(&Place::Item(place, at), item, left - 1))
+                    && items
+                        .all(|(at, item)| self.value(&FieldPlace::Item(place, at), item, left - 1))
             }
             Value::Object(members) => left > 0 && self.members(place, members, left - 1),
             Value::String(text) => {

@@ -63,7 +63,7 @@ struct OfTenant {
 }
 
 #[derive(QueryableByName)]
-struct Held {
+struct CertificationRow {
     #[diesel(sql_type = Text)]
     consultant_id: String,
     #[diesel(sql_type = Text)]
@@ -180,7 +180,11 @@ pub(crate) async fn of_tenant(
     Ok(all)
 }
 
-async fn held(db: &mut Db, ids: Vec<String>, now: DateTime<Utc>) -> QueryResult<Vec<Held>> {
+async fn held(
+    db: &mut Db,
+    ids: Vec<String>,
+    now: DateTime<Utc>,
+) -> QueryResult<Vec<CertificationRow>> {
     let held = diesel::sql_query(HELD).bind::<Array<Text>, _>(ids).bind::<Timestamptz, _>(now);
     held.load(db).await
 }
@@ -203,7 +207,7 @@ fn consultant(row: OfTenant) -> (DateTime<Utc>, TenantConsultant) {
     (created_at, consultant)
 }
 
-fn shown(row: Held) -> HeldCertification {
+fn shown(row: CertificationRow) -> HeldCertification {
     HeldCertification {
         id: row.id,
         level: row.level,

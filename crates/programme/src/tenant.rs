@@ -31,7 +31,7 @@ use super::{
 const SIZE: i32 = 100;
 
 /// A position in a list: the time and ID of the last record returned.
-type Place = (DateTime<Utc>, String);
+type ListPosition = (DateTime<Utc>, String);
 
 /// The columns of a link that a tenant may see.
 type LinkRow = (String, String, String, String, String, Option<Time>, Option<Time>, Time);
@@ -50,7 +50,7 @@ fn rows(limit: Option<i32>) -> i64 {
     i64::from(limit.unwrap_or(SIZE)) + 1
 }
 
-fn place(tokens: &PageTokens, token: &str) -> Result<Option<Place>, ApiError> {
+fn place(tokens: &PageTokens, token: &str) -> Result<Option<ListPosition>, ApiError> {
     let Some(bytes) = tokens.read(token)? else { return Ok(None) };
     // An authentic token contains a valid position, because `next` wrote it.
     let parts = bytes.split_first_chunk().and_then(|(micros, id)| {
@@ -82,7 +82,7 @@ async fn links(
     db: &mut Db,
     tenant_id: String,
     (id, status): (Option<String>, Option<String>),
-    after: Option<Place>,
+    after: Option<ListPosition>,
     limit: i64,
 ) -> QueryResult<Vec<LinkRow>> {
     let mut query = consultant_links::table

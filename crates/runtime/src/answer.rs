@@ -21,7 +21,7 @@ use super::{
 use authority_decision::{
     Decision, Verdict,
     remedy::Remedy,
-    trace::{StageTrace, Step},
+    trace::{StageTrace, TraceStep},
     verdict,
 };
 use authority_evidence::{digest_text, sealed};
@@ -183,7 +183,7 @@ fn exceeded_budgets(verdict: &Verdict) -> Vec<Budget> {
     verdict.exceeded_budgets.iter().map(budget).collect()
 }
 
-fn finding(step: &Step) -> Finding {
+fn finding(step: &TraceStep) -> Finding {
     Finding {
         check: format!("{} {}", step.kind, step.id).trim_end().to_owned(),
         outcome: step.outcome.word().to_owned(),

@@ -117,7 +117,7 @@ impl Question {
     /// `setting` is the tenant's setting for how long declines are valid, in seconds, if it is set.
     async fn declined(&self, db: &mut Db, setting: Option<u32>) -> QueryResult<Option<Declined>> {
         let setting = setting.map(|seconds| i32::try_from(seconds).unwrap_or(i32::MAX));
-        let found: Option<Row> = prepared(DECLINED)
+        let found: Option<DeclinedRow> = prepared(DECLINED)
             .bind::<Text, _>(&self.tenant_id)
             .bind::<Bytea, _>(self.digest.to_vec())
             .bind::<Text, _>(&self.subject)
@@ -131,7 +131,7 @@ impl Question {
 }
 
 #[derive(QueryableByName)]
-struct Row {
+struct DeclinedRow {
     #[diesel(sql_type = Text)]
     id: String,
     #[diesel(sql_type = Timestamptz)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tonic::Request;
 
-use super::{queue::Place, turn::Turn};
+use super::{queue::QueuePlace, turn::Turn};
 use authority_api::{
     deadline::Deadline,
     error::ApiError,
@@ -16,7 +16,7 @@ pub(super) struct Call<T> {
     pub(super) idempotency_key: Option<String>,
     pub(super) deadline: Deadline,
     /// The batch's place in the queue, if the call is part of a tenant's batch.
-    pub(super) place: Option<Arc<Place>>,
+    pub(super) place: Option<Arc<QueuePlace>>,
     /// The call's turn in its batch.
     pub(super) turn: Option<Turn>,
     pub(super) message: T,

@@ -32,7 +32,7 @@ use authority_ids::DecisionId;
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = decisions, check_for_backend(Pg))]
-struct Found {
+struct DetailsRow {
     id: String,
     decision: String,
     reason_code: String,
@@ -98,11 +98,11 @@ impl DecisionQueries {
         &self,
         caller: &Caller,
         id: String,
-    ) -> Result<(Found, Since, Option<Archived>), ApiError> {
+    ) -> Result<(DetailsRow, Since, Option<Archived>), ApiError> {
         let (scope, by, of) = (caller.scope(), caller.clone(), id.clone());
         let found = self.store.read_tx(&scope, async move |db| {
-            let query = readable(&of, &by).select(Found::as_select());
-            let stored: Option<Found> = query.first(db).await.optional()?;
+            let query = readable(&of, &by).select(DetailsRow::as_select());
+            let stored: Option<DetailsRow> = query.first(db).await.optional()?;
             let Some(stored) = stored else { return Ok(None) };
             let since = since(db, &stored).await?;
             Ok::<_, store::Error>(Some((stored, since)))
@@ -117,7 +117,7 @@ impl DecisionQueries {
         &self,
         caller: &Caller,
         id: &str,
-    ) -> Result<(Found, Since, Option<Archived>), ApiError> {
+    ) -> Result<(DetailsRow, Since, Option<Archived>), ApiError> {
         let missing = || ApiError::not_found("decision", id);
         let parsed = DecisionId::parse(id).map_err(|_| missing())?;
         let scope = caller.scope();
@@ -137,7 +137,7 @@ impl DecisionQueries {
         Ok((stored, since, Some(archived)))
     }
 
-    fn shown(&self, stored: Found, since: Since) -> Result<GetDecisionResponse, ApiError> {
+    fn shown(&self, stored: DetailsRow, since: Since) -> Result<GetDecisionResponse, ApiError> {
         let unreadable = |_| {
             tracing::error!(decision.id = stored.id, "failed to read a stored record");
             ApiError::plain(ErrorCode::Internal)
@@ -180,7 +180,7 @@ impl DecisionQueries {
     }
 }
 
-async fn since(db: &mut Db, stored: &Found) -> QueryResult<Since> {
+async fn since(db: &mut Db, stored: &DetailsRow) -> QueryResult<Since> {
     let mut since = Since::default();
     if let Some(approval) = &stored.approval_id {
         let found = approvals::table.find(approval).select(approvals::state);
@@ -191,10 +191,10 @@ async fn since(db: &mut Db, stored: &Found) -> QueryResult<Since> {
 }
 
 /// Rebuilds a decision's row as it was before it was archived.
-fn of_archive(archived: &Archived) -> Result<Found, authority_archive::Error> {
+fn of_archive(archived: &Archived) -> Result<DetailsRow, authority_archive::Error> {
     let (entry, summary) = (archived.entry()?, archived.summary()?);
     let stored = archived.stored()?;
-    Ok(Found {
+    Ok(DetailsRow {
         id: entry.decision_id,
         decision: summary.decision,
         reason_code: summary.reason_code,

@@ -17,7 +17,7 @@ use tonic::Response;
 use super::{
     answer,
     decision_filter::{DecisionFilter, first_id, limit},
-    find::{DecisionQueries, Found},
+    find::{DecisionQueries, DecisionSummaryRow},
     history::EntityQueries,
     usage::SETTLED,
 };
@@ -93,9 +93,9 @@ impl EntityQueries {
 /// A decision of the list, with its proof and its context.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = decisions, check_for_backend(Pg))]
-struct Row {
+struct ExportRow {
     #[diesel(embed)]
-    found: Found,
+    found: DecisionSummaryRow,
     record: Vec<u8>,
     kid: String,
     signature: Vec<u8>,
@@ -119,7 +119,7 @@ struct Decisions {
 }
 
 impl Decisions {
-    fn line(&self, row: Row) -> ExportDecisionsResponse {
+    fn line(&self, row: ExportRow) -> ExportDecisionsResponse {
         let pack = answer::pack(&sha256(&row.record), &row.kid, &row.signature);
         let context = answer::context(&row.context, &row.context_salt);
         let context = context.filter(|_| self.with_context);
@@ -145,9 +145,9 @@ impl Pages for Decisions {
         let (scope, begun) = (self.caller.scope(), Instant::now());
         let read = self.queries.store.read_tx(&scope, async move |db| {
             limit(db).await?;
-            let mut rows: Vec<Row> = Vec::new();
+            let mut rows: Vec<ExportRow> = Vec::new();
             for query in queries {
-                rows.extend(query.select(Row::as_select()).load::<Row>(db).await?);
+                rows.extend(query.select(ExportRow::as_select()).load::<ExportRow>(db).await?);
             }
             Ok::<_, store::Error>(rows)
         });

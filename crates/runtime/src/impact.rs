@@ -26,7 +26,7 @@ use authority_core::{
     compute::ComputePool,
     graph::Graph,
     store::{self, RunQueryDsl, Store},
-    stored_decisions::{Row, Stored, complete},
+    stored_decisions::{DecisionRow, Stored, complete},
     time_zones,
 };
 use authority_decision::{
@@ -175,8 +175,9 @@ impl ImpactRun {
                 query = query.filter(decisions::id.lt(before));
             }
             let size = i64::try_from(size).unwrap_or_default();
-            let query = query.order(decisions::id.desc()).limit(size).select(Row::as_select());
-            let rows: Vec<Row> = query.load(db).await?;
+            let query =
+                query.order(decisions::id.desc()).limit(size).select(DecisionRow::as_select());
+            let rows: Vec<DecisionRow> = query.load(db).await?;
             Ok::<_, store::Error>(complete(db, rows).await?)
         });
         Ok(found.await?)

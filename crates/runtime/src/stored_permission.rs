@@ -35,7 +35,7 @@ pub(super) struct StoredPermission {
 }
 
 /// The ID, record, context and facts of a decision.
-type Row = (String, Vec<u8>, Vec<u8>, Vec<u8>);
+type PermissionRow = (String, Vec<u8>, Vec<u8>, Vec<u8>);
 
 /// The request of a permission, and when it was made.
 pub(super) struct Question {
@@ -53,7 +53,7 @@ impl StoredPermission {
         tenant_id: &TenantId,
         ids: &[String],
     ) -> QueryResult<HashMap<String, Self>> {
-        let rows: Vec<Row> = decisions::table
+        let rows: Vec<PermissionRow> = decisions::table
             .filter(decisions::tenant_id.eq(tenant_id.as_str()))
             .filter(decisions::id.eq_any(ids))
             .select((decisions::id, decisions::record, decisions::context, decisions::facts))

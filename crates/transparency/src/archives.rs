@@ -24,7 +24,7 @@ const PAGE: i32 = 100;
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = archives, check_for_backend(diesel::pg::Pg))]
-struct Row {
+struct ArchiveRow {
     tenant_id: String,
     month: String,
     decisions: i64,
@@ -37,8 +37,8 @@ struct Row {
     removed_at: Option<DateTime<Utc>>,
 }
 
-impl From<Row> for Archive {
-    fn from(row: Row) -> Self {
+impl From<ArchiveRow> for Archive {
+    fn from(row: ArchiveRow) -> Self {
         let tenant_id = TenantId::parse(&row.tenant_id).ok();
         let folder = tenant_id.map(|tenant_id| names::folder(&tenant_id, &row.month));
         Self {
@@ -94,8 +94,8 @@ impl ArchiveService for ArchiveHandlers {
             let page = query
                 .order((archives::month.desc(), archives::tenant_id.asc()))
                 .limit(i64::try_from(size).unwrap_or(i64::MAX - 1) + 1)
-                .select(Row::as_select());
-            Ok::<Vec<Row>, store::Error>(page.load(db).await?)
+                .select(ArchiveRow::as_select());
+            Ok::<Vec<ArchiveRow>, store::Error>(page.load(db).await?)
         });
         let rows = found.await.map_err(ApiError::from)?;
         let mut archives: Vec<Archive> = rows.into_iter().map(Archive::from).collect();

@@ -32,7 +32,7 @@ pub(super) struct Leaves {
 }
 
 /// A requested decision and whether it is sealed.
-pub(super) struct Found {
+pub(super) struct RequestedDecision {
     pub(super) decision_id: String,
     pub(super) tenant_id: TenantId,
     pub(super) state: State,
@@ -74,7 +74,7 @@ impl Sealer {
         self: &Arc<Self>,
         wanted: HashSet<(String, Option<TenantId>)>,
         sealed_at: DateTime<Utc>,
-    ) -> Result<Vec<Found>, Error> {
+    ) -> Result<Vec<RequestedDecision>, Error> {
         let this = Arc::clone(self);
         let scope = Scope::service();
         let read = self.store.read_tx(&scope, async move |db| {
@@ -99,7 +99,7 @@ impl Sealer {
                     Some(pack) => State::Sealed(pack),
                     None => State::Open(decision.leaf(&this.public_url, sealed_at)?),
                 };
-                list.push(Found { decision_id: decision.id, tenant_id, state });
+                list.push(RequestedDecision { decision_id: decision.id, tenant_id, state });
             }
             Ok(list)
         });

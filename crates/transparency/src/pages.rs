@@ -56,12 +56,12 @@ impl Transparency {
         let keys = self.0.keys.clone();
         let read = self.0.store.read_tx(&Scope::service(), async move |db| {
             let most = i64::try_from(page.most).unwrap_or(i64::MAX);
-            let found: Vec<(stored_decisions::Row, Option<String>)> = decisions::table
+            let found: Vec<(stored_decisions::DecisionRow, Option<String>)> = decisions::table
                 .filter(decisions::tenant_id.eq(page.tenant_id.as_str()))
                 .filter(decisions::id.gt(page.after).and(decisions::id.lt(page.before)))
                 .order(decisions::id)
                 .limit(most)
-                .select((stored_decisions::Row::as_select(), decisions::approval_id))
+                .select((stored_decisions::DecisionRow::as_select(), decisions::approval_id))
                 .load(db)
                 .await?;
             let (rows, approvals): (Vec<_>, Vec<_>) = found.into_iter().unzip();

@@ -40,7 +40,7 @@ use authority_evidence::{
 };
 
 /// The result of a replay, to be signed.
-struct Found {
+struct ReplayResult {
     outcome: Outcome,
     recomputed: Option<String>,
     diff: Vec<Difference>,
@@ -156,7 +156,7 @@ impl Transparency {
         stored: &Stored,
         decision_id: &DecisionId,
         mode: Mode,
-        found: &Found,
+        found: &ReplayResult,
         now: DateTime<Utc>,
     ) -> Result<String, Error> {
         let (id, evidence_id) = (RecordId::new("replay", new_id()), EvidenceId::of(decision_id));
@@ -195,14 +195,14 @@ impl Transparency {
 const ERASED: &str = "the decision's context or facts were erased";
 
 /// Returns the result for altered data. Deciding again on altered data would be meaningless.
-fn altered_found(member: &str) -> Found {
+fn altered_found(member: &str) -> ReplayResult {
     let one = |text: &str| Value::from(text);
     let diff = vec![Difference {
         member: member.to_owned(),
         recomputed: one("of what is stored now"),
         sealed: one("of what was sealed"),
     }];
-    Found {
+    ReplayResult {
         outcome: Outcome::Mismatch,
         recomputed: None,
         diff,
@@ -212,7 +212,7 @@ fn altered_found(member: &str) -> Found {
 }
 
 /// Decides again on the sealed request and facts, and compares the record byte for byte.
-fn snapshot(decision_id: &DecisionId, stored: &Stored) -> Result<Found, Error> {
+fn snapshot(decision_id: &DecisionId, stored: &Stored) -> Result<ReplayResult, Error> {
     let again = match stored.sealed.decide_again() {
         Ok(again) => again,
         Err(why) => return Ok(indeterminate(why.to_string())),
@@ -230,7 +230,7 @@ fn snapshot(decision_id: &DecisionId, stored: &Stored) -> Result<Found, Error> {
             &json!({"decision_id": again.written.decision_id}),
         );
     }
-    Ok(Found {
+    Ok(ReplayResult {
         outcome: if same { Outcome::Match } else { Outcome::Mismatch },
         recomputed: Some(again.written.decision_id.into()),
         diff,
@@ -277,7 +277,7 @@ fn current(
     mut facts: Facts,
     used: Option<&str>,
     now: DateTime<Utc>,
-) -> Result<Found, Error> {
+) -> Result<ReplayResult, Error> {
     let request = stored.sealed.request()?;
     unspend(stored, used, &mut facts);
     compared(stored, &authority_decision::decide(&request, &facts, now), None)
@@ -323,7 +323,7 @@ async fn pinned_text(
 }
 
 /// Decides on the sealed facts with a given version of a policy.
-fn pinned(stored: &Stored, policy: PinnedPolicy, text: &str) -> Result<Found, Error> {
+fn pinned(stored: &Stored, policy: PinnedPolicy, text: &str) -> Result<ReplayResult, Error> {
     let facts = match stored.sealed.facts() {
         Ok(facts) => facts,
         Err(why) => return Ok(indeterminate(why.to_string())),
@@ -333,14 +333,16 @@ fn pinned(stored: &Stored, policy: PinnedPolicy, text: &str) -> Result<Found, Er
     let place = gathered.policies.iter_mut().find(|policy| policy.reference.id == *id);
     let Some(place) = place else {
         let why = format!("the sealed facts were read without `{id}`: it could not apply then");
-        return Ok(Found { policy: Some(policy), ..indeterminate(why) });
+        return Ok(ReplayResult { policy: Some(policy), ..indeterminate(why) });
     };
     let sha256 = policy.sha256.trim_start_matches("sha256:").to_owned();
     let version = policy.version.into();
     let reference = PolicyReference { sha256, version, ..place.reference.clone() };
     match CompiledPolicy::compile(reference, text) {
         Ok(compiled) => *place = Arc::new(compiled),
-        Err(why) => return Ok(Found { policy: Some(policy), ..indeterminate(why.to_string()) }),
+        Err(why) => {
+            return Ok(ReplayResult { policy: Some(policy), ..indeterminate(why.to_string()) });
+        }
     }
     let mut facts = Facts { gathered: Arc::new(gathered), ..facts };
     // The pinned text may read the local time where the sealed one did not.
@@ -348,12 +350,12 @@ fn pinned(stored: &Stored, policy: PinnedPolicy, text: &str) -> Result<Found, Er
     time_zones::complete(&request.action, &mut facts, head.evaluated_at);
     match stored.sealed.decide_with(facts) {
         Ok(again) => compared(stored, &again.verdict, Some(policy)),
-        Err(why) => Ok(Found { policy: Some(policy), ..indeterminate(why.to_string()) }),
+        Err(why) => Ok(ReplayResult { policy: Some(policy), ..indeterminate(why.to_string()) }),
     }
 }
 
-fn indeterminate(detail: String) -> Found {
-    Found {
+fn indeterminate(detail: String) -> ReplayResult {
+    ReplayResult {
         outcome: Outcome::Indeterminate,
         recomputed: None,
         diff: Vec::new(),
@@ -367,7 +369,7 @@ fn compared(
     stored: &Stored,
     verdict: &Verdict,
     policy: Option<PinnedPolicy>,
-) -> Result<Found, Error> {
+) -> Result<ReplayResult, Error> {
     let record: Value = serde_json::from_slice(&stored.sealed.record)?;
     let sealed = &record["verdict"];
     let recomputed = json!({
@@ -382,5 +384,5 @@ fn compared(
         members.iter().map(|member| ((*member).to_owned(), sealed[*member].clone())).collect();
     let diff = differences(&json!({"verdict": then}), &json!({"verdict": recomputed}));
     let outcome = if diff.is_empty() { Outcome::Match } else { Outcome::Mismatch };
-    Ok(Found { outcome, recomputed: None, diff, detail: None, policy })
+    Ok(ReplayResult { outcome, recomputed: None, diff, detail: None, policy })
 }

@@ -13,7 +13,7 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 
 use super::{
     Error, Transparency,
-    leaves::{Found, Leaf, Leaves, State},
+    leaves::{Leaf, Leaves, RequestedDecision, State},
     log::{Log, Signed, broken},
     packs,
     sealer::Sealer,
@@ -141,7 +141,7 @@ impl Sealer {
         let unknown = if found.is_ok() { Refused::Unknown } else { Refused::Away };
         let mut results = HashMap::new();
         let mut open: BTreeMap<TenantId, Vec<Leaf>> = BTreeMap::new();
-        for Found { decision_id, tenant_id, state } in found.unwrap_or_default() {
+        for RequestedDecision { decision_id, tenant_id, state } in found.unwrap_or_default() {
             match state {
                 State::Sealed(pack) => {
                     results.insert(decision_id, SealResult { tenant_id, pack: text(pack) });

@@ -11,7 +11,7 @@ use authority_model::proto::evidence::EvidenceDocument;
 
 use super::{
     Error, Transparency,
-    leaves::{Found, Leaves, State},
+    leaves::{Leaves, RequestedDecision, State},
 };
 use authority_api::idempotency::{Done, IdempotencyKey};
 use authority_core::store::Scope;
@@ -31,7 +31,7 @@ impl Transparency {
         let wanted = HashSet::from([(decision_id.clone(), within)]);
         let found = logs.find(wanted, now).await?.pop();
         let missing = Error::NotFound("decision", decision_id);
-        let Found { decision_id, tenant_id, state } = found.ok_or(missing)?;
+        let RequestedDecision { decision_id, tenant_id, state } = found.ok_or(missing)?;
         let key = key.within(tenant_id.as_str());
         let seen = logs.elsewhere.last(&tenant_id).await?;
         let scope = Scope::service();

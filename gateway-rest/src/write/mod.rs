@@ -84,7 +84,7 @@ pub(crate) fn field(
 
 /// The position of a field in its message.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct FieldPosition {
     /// The number of occurrences.
     count: u32,
     /// The start of the tag of the first occurrence.
@@ -95,7 +95,7 @@ struct Place {
     end: u32,
 }
 
-impl Place {
+impl FieldPosition {
     fn range(from: u32, to: u32) -> Range<usize> {
         from as usize..to as usize
     }
@@ -112,14 +112,14 @@ impl Place {
 fn with_places<T>(
     shape: &Shape,
     proto: &[u8],
-    then: impl FnOnce(&[Place]) -> Result<T, Malformed>,
+    then: impl FnOnce(&[FieldPosition]) -> Result<T, Malformed>,
 ) -> Result<T, Malformed> {
     let (mut usual, mut many);
     let places = if shape.fields.len() <= USUAL {
-        usual = [Place::default(); USUAL];
+        usual = [FieldPosition::default(); USUAL];
         usual.get_mut(..shape.fields.len()).ok_or(Malformed)?
     } else {
-        many = vec![Place::default(); shape.fields.len()];
+        many = vec![FieldPosition::default(); shape.fields.len()];
         &mut many[..]
     };
     let at = |input: Input<'_>| u32::try_from(proto.len() - input.0.len()).map_err(|_| Malformed);
@@ -137,7 +137,7 @@ fn with_places<T>(
             if place.count == 0 {
                 place.start = start;
             }
-            *place = Place { count: place.count + 1, value, end: at(input)?, ..*place };
+            *place = FieldPosition { count: place.count + 1, value, end: at(input)?, ..*place };
         }
     }
     then(places)
@@ -151,7 +151,7 @@ fn fits(field: &Field, wire: Wire) -> bool {
 fn one(
     out: &mut Vec<u8>,
     field: &Field,
-    place: &Place,
+    place: &FieldPosition,
     proto: &[u8],
     depth: u8,
 ) -> Result<(), Malformed> {

@@ -7,7 +7,7 @@ use diesel::sql_types::{Bytea, Text};
 use diesel_async::RunQueryDsl;
 use serde_json::{Value, json};
 
-use super::{MOST, Step, TENANT, World, removed, steps};
+use super::{MOST, StepResult, TENANT, World, removed, steps};
 
 pub(super) async fn flip(bucket: &Bucket, name: &str) {
     let mut bytes = bucket.get(name, MOST).await.unwrap().to_vec();
@@ -25,11 +25,14 @@ async fn nothing_is_removed_of_a_month_of_which_a_byte_is_wrong() {
     world.counted().await;
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     let archiver = world.archiver();
-    assert_eq!(archiver.step().await.unwrap(), Step::Written);
+    assert_eq!(archiver.step().await.unwrap(), StepResult::Written);
     let bucket = world.parts().bucket;
     flip(&bucket, &world.objects("acme").await[0]).await;
     let done = steps(&archiver).await;
-    assert!(done.contains(&Step::Skipped) && !done.contains(&Step::Archived), "{done:?}");
+    assert!(
+        done.contains(&StepResult::Skipped) && !done.contains(&StepResult::Archived),
+        "{done:?}"
+    );
     assert_eq!(world.count("decisions", "true").await, 6);
     // The month is written again.
     world.until_archived().await;
@@ -39,7 +42,7 @@ async fn nothing_is_removed_of_a_month_of_which_a_byte_is_wrong() {
     for object in world.objects("acme").await {
         flip(&bucket, &object).await;
         let done = world.run().await;
-        assert!(done.contains(&Step::Skipped), "{object}: {done:?}");
+        assert!(done.contains(&StepResult::Skipped), "{object}: {done:?}");
         assert_eq!(world.count("decisions", "true").await, 6, "{object}");
         assert_eq!(world.removed(TENANT).await, None, "{object}");
         let damages = world.damages().await;
@@ -49,7 +52,7 @@ async fn nothing_is_removed_of_a_month_of_which_a_byte_is_wrong() {
         flip(&bucket, &object).await;
     }
     let done = world.run().await;
-    assert!(done.contains(&Step::Checked) && removed(&done) == 6, "{done:?}");
+    assert!(done.contains(&StepResult::Checked) && removed(&done) == 6, "{done:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -62,10 +65,13 @@ async fn other_rows_than_were_archived_are_archived_anew() {
     // A service's clock would not permit a decision in this past month.
     let late = world.decided(1).await;
     let done = steps(&archiver).await;
-    assert!(done.contains(&Step::Skipped) && !done.contains(&Step::Removed(0)), "{done:?}");
+    assert!(
+        done.contains(&StepResult::Skipped) && !done.contains(&StepResult::Removed(0)),
+        "{done:?}"
+    );
     assert_eq!(world.count("decisions", "true").await, 5);
     let done = world.run().await;
-    assert!(done.contains(&Step::Archived) && removed(&done) == 5, "{done:?}");
+    assert!(done.contains(&StepResult::Archived) && removed(&done) == 5, "{done:?}");
     let reader = world.reader(TENANT).await;
     for id in ids.iter().chain(&late) {
         assert_eq!(reader.get(&format!("/v1/evidence/{id}")).await.0, 200, "{id}");
@@ -144,7 +150,7 @@ async fn a_manifest_that_the_service_did_not_sign_is_not_read_and_removes_nothin
     for forged in forgeries {
         forge(&world, forged).await;
         let done = world.run().await;
-        assert!(done.contains(&Step::Skipped) && removed(&done) == 0, "{done:?}");
+        assert!(done.contains(&StepResult::Skipped) && removed(&done) == 0, "{done:?}");
         assert_eq!(world.count("decisions", "true").await, 4);
         let left = world.objects("acme").await;
         assert!(before.iter().all(|object| left.contains(object)), "{left:?}");

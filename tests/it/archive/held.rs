@@ -4,7 +4,7 @@ use authority_core::store::allow_removal;
 use diesel_async::SimpleAsyncConnection;
 use serde_json::json;
 
-use super::{Step, TENANT, World, removed, steps};
+use super::{StepResult, TENANT, World, removed, steps};
 use crate::support::Wishes;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -14,15 +14,18 @@ async fn nothing_goes_under_a_legal_hold() {
     world.counted().await;
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     world.set(TENANT, json!({"legal_hold": {"reason": "case 7"}})).await;
-    assert_eq!(world.run().await, [Step::Dropped(0)]);
+    assert_eq!(world.run().await, [StepResult::Dropped(0)]);
     assert!(world.objects("").await.is_empty(), "no object may be written");
     // The legal hold begins first when the month is half written, and then when it is archived.
     world.set(TENANT, json!({"legal_hold": null})).await;
     let archiver = world.archiver();
-    assert_eq!(archiver.step().await.unwrap(), Step::Written);
+    assert_eq!(archiver.step().await.unwrap(), StepResult::Written);
     world.set(TENANT, json!({"legal_hold": {"reason": "case 7"}})).await;
     let done = steps(&archiver).await;
-    assert!(done.contains(&Step::Skipped) && !done.contains(&Step::Archived), "{done:?}");
+    assert!(
+        done.contains(&StepResult::Skipped) && !done.contains(&StepResult::Archived),
+        "{done:?}"
+    );
     world.set(TENANT, json!({"legal_hold": null})).await;
     let archiver = world.until_archived().await;
     world.set(TENANT, json!({"legal_hold": {"reason": "case 7"}})).await;
@@ -55,7 +58,7 @@ async fn nothing_goes_unless_the_owner_of_the_tables_lets_it() {
     let owner = world.app.database.owner_address();
     allow_removal(&owner, false).await.unwrap();
     let done = world.run().await;
-    assert!(done.contains(&Step::Archived) && removed(&done) == 0, "{done:?}");
+    assert!(done.contains(&StepResult::Archived) && removed(&done) == 0, "{done:?}");
     assert_eq!(world.count("decisions", "true").await, 5);
     allow_removal(&owner, true).await.unwrap();
     world.run().await;
@@ -68,7 +71,7 @@ async fn nothing_goes_before_its_time_or_without_an_archive() {
     world.decided(5).await;
     world.counted().await;
     world.set(TENANT, json!({"retention": {"decisions_days": 200}})).await;
-    assert_eq!(world.run().await, [Step::Dropped(0)]);
+    assert_eq!(world.run().await, [StepResult::Dropped(0)]);
     assert_eq!(world.removed(TENANT).await, None);
     for bad in [29, 0, 36_501] {
         let body = json!({"retention": {"decisions_days": bad}});
@@ -100,7 +103,7 @@ async fn what_is_to_be_kept_longer_stays_although_it_is_archived() {
     let archiver = world.until_archived().await;
     for longer in [Some(300), None] {
         kept(longer).await;
-        assert!(!steps(&archiver).await.iter().any(|step| matches!(step, Step::Removed(_))));
+        assert!(!steps(&archiver).await.iter().any(|step| matches!(step, StepResult::Removed(_))));
         assert_eq!(world.removed(TENANT).await, None);
     }
     kept(Some(30)).await;
@@ -121,7 +124,7 @@ async fn contexts_are_erased_before_their_decisions_are_archived() {
     world.counted().await;
     let body = json!({"retention": {"decisions_days": 30, "contexts_days": 30}});
     world.set(TENANT, body).await;
-    assert_eq!(world.run().await, [Step::Dropped(0)]);
+    assert_eq!(world.run().await, [StepResult::Dropped(0)]);
     world.contexts_erased().await;
     world.run().await;
     assert_eq!(world.count("decisions", "true").await, 0);

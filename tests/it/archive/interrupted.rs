@@ -1,12 +1,12 @@
 //! Archiving continues after any interruption.
 
-use authority_archive::{Archiver, Parts, Step};
+use authority_archive::{Archiver, Parts, StepResult};
 use serde_json::json;
 
 use super::{TENANT, World, removed, steps};
 
 /// Runs a node that is killed after this many steps. Only the work that it committed remains.
-async fn killed_after(world: &World, count: usize) -> Vec<Step> {
+async fn killed_after(world: &World, count: usize) -> Vec<StepResult> {
     let archiver = world.archiver();
     let mut done = Vec::new();
     for _ in 0..count {
@@ -23,14 +23,14 @@ async fn a_node_that_is_killed_after_any_step_is_followed_by_another() {
     world.counted().await;
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     let mut done = Vec::new();
-    while done.last() != Some(&Step::Removed(0)) {
+    while done.last() != Some(&StepResult::Removed(0)) {
         assert!(done.len() < 100, "{done:?}");
         // After `Dropped(0)`, the next node repeats this step: it needs a second step to make
         // progress.
-        let count = if done.last() == Some(&Step::Dropped(0)) { 2 } else { 1 };
+        let count = if done.last() == Some(&StepResult::Dropped(0)) { 2 } else { 1 };
         done.extend(killed_after(&world, count).await);
     }
-    assert_eq!(done.iter().filter(|step| **step == Step::Written).count(), 3, "{done:?}");
+    assert_eq!(done.iter().filter(|step| **step == StepResult::Written).count(), 3, "{done:?}");
     assert_eq!(world.count("decisions", "true").await, 0);
     assert_eq!(world.damages().await, [""; 0]);
     let reader = world.reader(TENANT).await;
@@ -72,14 +72,14 @@ async fn one_node_at_a_time_archives_a_month() {
     world.counted().await;
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     let (one, other) = (world.archiver(), world.archiver());
-    assert_eq!(one.step().await.unwrap(), Step::Written);
-    assert_eq!(other.step().await.unwrap(), Step::Dropped(0), "the other node has the month");
-    assert_eq!(other.step().await.unwrap(), Step::Idle);
+    assert_eq!(one.step().await.unwrap(), StepResult::Written);
+    assert_eq!(other.step().await.unwrap(), StepResult::Dropped(0), "the other node has the month");
+    assert_eq!(other.step().await.unwrap(), StepResult::Idle);
     // The first node stalls until its lease ends.
     world.leases_ended().await;
-    assert_eq!(other.step().await.unwrap(), Step::Written);
-    assert_eq!(one.step().await.unwrap(), Step::Skipped);
-    assert!(steps(&other).await.contains(&Step::Archived));
+    assert_eq!(other.step().await.unwrap(), StepResult::Written);
+    assert_eq!(one.step().await.unwrap(), StepResult::Skipped);
+    assert!(steps(&other).await.contains(&StepResult::Archived));
     steps(&one).await;
     assert_eq!(world.damages().await, [""; 0]);
 }
@@ -92,10 +92,10 @@ async fn a_month_is_archived_once() {
     world.counted().await;
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     let (slow, other) = (world.archiver(), world.archiver());
-    assert_eq!(slow.step().await.unwrap(), Step::Written);
+    assert_eq!(slow.step().await.unwrap(), StepResult::Written);
     world.leases_ended().await;
-    while other.step().await.unwrap() != Step::Archived {}
-    assert_eq!(slow.step().await.unwrap(), Step::Skipped);
+    while other.step().await.unwrap() != StepResult::Archived {}
+    assert_eq!(slow.step().await.unwrap(), StepResult::Skipped);
     assert_eq!(world.count("archive_runs", "true").await, 0);
     steps(&slow).await;
     let objects = world.objects("acme").await;

@@ -5,7 +5,7 @@ use authority_core::clock::Clock;
 use chrono::TimeDelta;
 use serde_json::json;
 
-use super::{Step, TENANT, World, months_ago, removed, steps};
+use super::{StepResult, TENANT, World, months_ago, removed, steps};
 use crate::support::Wishes;
 
 /// Runs the worker until it has removed the first part of a month that has nine decisions.
@@ -14,7 +14,7 @@ async fn half_removed(world: &World) -> authority_archive::Archiver {
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     let archiver = world.until_archived().await;
     for _ in 0..10 {
-        if archiver.step().await.unwrap() == Step::Removed(4) {
+        if archiver.step().await.unwrap() == StepResult::Removed(4) {
             return archiver;
         }
     }
@@ -39,7 +39,7 @@ async fn a_late_decision_stays_with_those_around_it() {
 
     let done = steps(&archiver).await;
     assert_eq!(removed(&done), 1, "only the third part may be removed: {done:?}");
-    assert_eq!(done.last(), Some(&Step::Removed(0)));
+    assert_eq!(done.last(), Some(&StepResult::Removed(0)));
     assert_eq!(world.count("decisions", "true").await, 4 + 3);
     assert_eq!(world.count("archives", "removed_at IS NOT NULL").await, 1);
     let reader = world.reader(TENANT).await;
@@ -50,7 +50,7 @@ async fn a_late_decision_stays_with_those_around_it() {
         assert_eq!(reader.get(&format!("/v1/decisions/{id}")).await.0, 200, "{id}");
     }
     // Later runs do not remove the late decisions either, neither as rows nor with a partition.
-    assert_eq!(world.run().await, [Step::Dropped(0)]);
+    assert_eq!(world.run().await, [StepResult::Dropped(0)]);
     assert_eq!(world.count("decisions", "true").await, 4 + 3);
     assert_eq!(world.damages().await, [""; 0]);
 }
@@ -96,7 +96,7 @@ async fn months_go_in_their_order() {
     world.counted().await;
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     let archiver = world.until_archived().await;
-    while archiver.step().await.unwrap() != Step::Archived {}
+    while archiver.step().await.unwrap() != StepResult::Archived {}
     // The first month's objects must be read again before any month is removed.
     let months = "UPDATE archives SET checked_at = now() - interval '2 days' \
                   WHERE month = (SELECT min(month) FROM archives)";
@@ -124,9 +124,15 @@ async fn a_change_that_became_old_since_is_archived_first() {
 
     world.set(TENANT, json!({"name": "Acme Payments"})).await;
     let done = steps(&archiver).await;
-    assert!(done.contains(&Step::Skipped) && !done.contains(&Step::Removed(0)), "{done:?}");
+    assert!(
+        done.contains(&StepResult::Skipped) && !done.contains(&StepResult::Removed(0)),
+        "{done:?}"
+    );
     let done = world.run().await;
-    assert!(done.contains(&Step::Archived) && done.contains(&Step::Removed(0)), "{done:?}");
+    assert!(
+        done.contains(&StepResult::Archived) && done.contains(&StepResult::Removed(0)),
+        "{done:?}"
+    );
     assert_eq!(changes().await, all);
     let month = "at < now() - interval '1 month'";
     assert_eq!(
@@ -147,10 +153,10 @@ async fn a_month_that_is_archived_anew_holds_up_those_after_it() {
     world.counted().await;
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     let archiver = world.until_archived().await;
-    while archiver.step().await.unwrap() != Step::Archived {}
+    while archiver.step().await.unwrap() != StepResult::Archived {}
     world.decided(1).await;
     let done = steps(&archiver).await;
-    assert!(done.contains(&Step::Skipped), "{done:?}");
+    assert!(done.contains(&StepResult::Skipped), "{done:?}");
     assert_eq!((removed(&done), world.count("decisions", "true").await), (0, 5));
     let done = world.run().await;
     assert_eq!((removed(&done), world.count("decisions", "true").await), (5, 0), "{done:?}");
@@ -169,11 +175,14 @@ async fn rows_stay_whose_objects_were_deleted_since() {
         let whole = bucket.get(&object, super::MOST).await.unwrap().to_vec();
         bucket.put(&object, whole[1..].to_vec()).await.unwrap();
         let done = steps(&archiver).await;
-        assert!(done.contains(&Step::Skipped) && removed(&done) == 0, "{object}: {done:?}");
+        assert!(done.contains(&StepResult::Skipped) && removed(&done) == 0, "{object}: {done:?}");
         if !object.contains("/manifest-") {
             bucket.delete(&object).await.unwrap();
             let done = steps(&archiver).await;
-            assert!(done.contains(&Step::Skipped) && removed(&done) == 0, "{object}: {done:?}");
+            assert!(
+                done.contains(&StepResult::Skipped) && removed(&done) == 0,
+                "{object}: {done:?}"
+            );
         }
         assert_eq!(world.count("decisions", "true").await, 6, "{object}");
         bucket.put(&object, whole).await.unwrap();

@@ -97,7 +97,7 @@ async fn an_approval_of_then_is_still_shown() {
     world.app.database.run(&state("pending")).await;
     assert_eq!(
         world.run().await,
-        [super::Step::Dropped(0)],
+        [super::StepResult::Dropped(0)],
         "an open approval must keep its month"
     );
     world.app.database.run(&state("expired")).await;

@@ -19,7 +19,7 @@ mod shared;
 
 use std::time::Duration;
 
-use authority_archive::{Archiver, Parts, Step, offline};
+use authority_archive::{Archiver, Parts, StepResult, offline};
 use authority_core::{clock::Clock, worker::Supervisor};
 use authority_evidence::verify::{Trust, key_set};
 use chrono::{DateTime, Datelike, Months, TimeDelta, Utc};
@@ -113,7 +113,7 @@ impl World {
         self.leases_ended().await;
         let archiver = self.archiver();
         for _ in 0..100 {
-            if archiver.step().await.unwrap() == Step::Archived {
+            if archiver.step().await.unwrap() == StepResult::Archived {
                 return archiver;
             }
         }
@@ -127,7 +127,7 @@ impl World {
     }
 
     /// Runs steps until the archiver is idle, and returns them.
-    async fn run(&self) -> Vec<Step> {
+    async fn run(&self) -> Vec<StepResult> {
         steps(&self.archiver()).await
     }
 
@@ -161,17 +161,18 @@ impl World {
 }
 
 /// Returns the number of decisions that the steps removed.
-fn removed(done: &[Step]) -> i32 {
-    let removed = done.iter().map(|step| if let Step::Removed(count) = step { *count } else { 0 });
+fn removed(done: &[StepResult]) -> i32 {
+    let removed =
+        done.iter().map(|step| if let StepResult::Removed(count) = step { *count } else { 0 });
     removed.sum()
 }
 
 /// Runs this archiver's steps until it is idle, and returns them.
-async fn steps(archiver: &Archiver) -> Vec<Step> {
+async fn steps(archiver: &Archiver) -> Vec<StepResult> {
     let mut done = Vec::new();
     loop {
         match archiver.step().await.unwrap() {
-            Step::Idle => return done,
+            StepResult::Idle => return done,
             step => done.push(step),
         }
         assert!(done.len() < 1000, "{done:?}");

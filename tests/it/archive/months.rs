@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Step, TENANT, World};
+use super::{StepResult, TENANT, World};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_month_is_archived_and_only_then_removed() {
@@ -14,7 +14,7 @@ async fn a_month_is_archived_and_only_then_removed() {
     assert_eq!(status, 200, "{kept:#}");
     assert_eq!(
         world.run().await,
-        [Step::Dropped(0)],
+        [StepResult::Dropped(0)],
         "without a retention in days no month is due"
     );
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
@@ -24,16 +24,16 @@ async fn a_month_is_archived_and_only_then_removed() {
     assert_eq!(
         done,
         [
-            Step::Written,
-            Step::Written,
-            Step::Written,
-            Step::Archived,
-            Step::Tidied,
-            Step::Dropped(0),
-            Step::Removed(4),
-            Step::Removed(4),
-            Step::Removed(2),
-            Step::Removed(0),
+            StepResult::Written,
+            StepResult::Written,
+            StepResult::Written,
+            StepResult::Archived,
+            StepResult::Tidied,
+            StepResult::Dropped(0),
+            StepResult::Removed(4),
+            StepResult::Removed(4),
+            StepResult::Removed(2),
+            StepResult::Removed(0),
         ]
     );
     let gone = format!("id = ANY ('{{{}}}')", ids.join(","));
@@ -45,7 +45,7 @@ async fn a_month_is_archived_and_only_then_removed() {
     let objects = world.objects("acme").await;
     assert_eq!(objects.len(), 3 + 3 + 1, "parts, their indexes and the manifest: {objects:?}");
     assert_eq!(world.damages().await, [""; 0]);
-    assert_eq!(world.run().await, [Step::Dropped(0)]);
+    assert_eq!(world.run().await, [StepResult::Dropped(0)]);
 }
 
 /// Superseded versions and old changes are removed with their month. The newest change stays,
@@ -81,7 +81,10 @@ async fn the_history_of_the_month_is_archived_with_it() {
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     world.counted().await;
     let done = world.run().await;
-    assert_eq!(done, [Step::Archived, Step::Tidied, Step::Dropped(0), Step::Removed(0)]);
+    assert_eq!(
+        done,
+        [StepResult::Archived, StepResult::Tidied, StepResult::Dropped(0), StepResult::Removed(0)]
+    );
     let objects = world.objects("acme").await;
     assert_eq!(objects.len(), 3, "versions, changes and the manifest: {objects:?}");
     assert_eq!(world.damages().await, [""; 0]);

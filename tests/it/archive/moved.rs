@@ -5,7 +5,7 @@ use authority_core::store::Scope;
 use authority_ids::DecisionId;
 use serde_json::json;
 
-use super::{Step, TENANT, World};
+use super::{StepResult, TENANT, World};
 use crate::support::Wishes;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -81,7 +81,7 @@ async fn no_slug_leads_out_of_the_archive_or_into_another_tenants_folder() {
     world.decided_by(&tenant_id, &format!("svc:agent:{long}:bot"), 1).await;
     world.counted().await;
     world.set(&tenant_id, json!({"retention": {"decisions_days": 30}})).await;
-    assert!(world.run().await.contains(&Step::Removed(1)));
+    assert!(world.run().await.contains(&StepResult::Removed(1)));
     assert_eq!(world.objects(&long).await.len(), 3);
     assert_eq!(world.damages().await, [""; 0]);
 }

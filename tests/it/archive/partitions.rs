@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{
-    Step, TENANT, World, removed,
+    StepResult, TENANT, World, removed,
     shared::{is_there, partitioned},
 };
 
@@ -43,7 +43,7 @@ async fn its_months_go_part_by_part_and_proofs_before_packs() {
 
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     let done = world.run().await;
-    assert!(done.contains(&Step::Dropped(0)) && removed(&done) == 6, "{done:?}");
+    assert!(done.contains(&StepResult::Dropped(0)) && removed(&done) == 6, "{done:?}");
     assert_eq!(world.count("evidence_packs", "true").await, 0);
     assert_eq!(world.count("replay_proofs", "true").await, 0);
     assert_eq!(world.damages().await, [""; 0]);
@@ -53,7 +53,7 @@ async fn its_months_go_part_by_part_and_proofs_before_packs() {
     }
     // The month's partition of decisions is empty and is dropped. The partition of packs also has
     // other months.
-    assert!(world.run().await.contains(&Step::Dropped(1)));
+    assert!(world.run().await.contains(&StepResult::Dropped(1)));
     assert!(!is_there(&world, "decisions_month").await);
     assert!(is_there(&world, "evidence_packs_before").await);
 }

@@ -6,7 +6,7 @@ use authority_model::wire::Json;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use super::{MOST, Step, TENANT, World, steps};
+use super::{MOST, StepResult, TENANT, World, steps};
 use crate::support::asking;
 
 const ANN: &str = "ann@example.org";
@@ -90,7 +90,7 @@ async fn a_month_that_is_being_archived_has_nothing_of_the_person() {
     world.counted().await;
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     let archiver = world.archiver();
-    assert_eq!(archiver.step().await.unwrap(), Step::Written);
+    assert_eq!(archiver.step().await.unwrap(), StepResult::Written);
     assert!(everything(&world).await.contains(ANN));
     assert_eq!(erase(&world).await.0, 200);
     assert!(!everything(&world).await.contains(ANN), "it must be erased at once");
@@ -116,7 +116,7 @@ async fn an_archive_whose_rows_are_there_is_read_back_again_before_they_go() {
     assert_eq!(world.count("archives", "checked_at IS NULL").await, 1);
     assert_eq!(world.removed(TENANT).await, None);
     super::steps(&archiver).await;
-    assert!(super::steps(&archiver).await.contains(&Step::Dropped(0)));
+    assert!(super::steps(&archiver).await.contains(&StepResult::Dropped(0)));
     assert_eq!(world.count("decisions", "true").await, 0);
     assert!(!everything(&world).await.contains(ANN));
     assert_eq!(world.damages().await, [""; 0]);
@@ -135,7 +135,7 @@ async fn an_erasure_knows_of_a_month_that_was_archived_meanwhile() {
     world.counted().await;
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     let archiver = world.archiver();
-    assert_eq!(archiver.step().await.unwrap(), Step::Written);
+    assert_eq!(archiver.step().await.unwrap(), StepResult::Written);
     let Value::Object(person) = json!({"emails": {ANN: "code"}, "subjects": {}, "principals": []})
     else {
         panic!()
@@ -227,13 +227,13 @@ async fn contexts_that_age_erases_while_a_month_is_written_are_in_no_archive() {
     world.counted().await;
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     let archiver = world.archiver();
-    assert_eq!(archiver.step().await.unwrap(), Step::Written);
+    assert_eq!(archiver.step().await.unwrap(), StepResult::Written);
     assert!(everything(&world).await.contains("\"payee\""));
     world.set(TENANT, json!({"retention": {"contexts_days": 30, "decisions_days": 30}})).await;
     world.contexts_erased().await;
     let mut done = steps(&archiver).await;
     done.extend(world.run().await);
-    assert!(done.contains(&Step::Archived), "{done:?}");
+    assert!(done.contains(&StepResult::Archived), "{done:?}");
     assert_eq!(world.count("decisions", "true").await, 0);
     assert!(!everything(&world).await.contains("\"payee\""));
     assert_eq!(world.damages().await, [""; 0]);

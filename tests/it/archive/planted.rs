@@ -12,7 +12,7 @@ use authority_ids::DecisionId;
 use chrono::TimeDelta;
 use serde_json::json;
 
-use super::{MOST, Step, TENANT, World, steps};
+use super::{MOST, StepResult, TENANT, World, steps};
 
 /// The names of the archive's objects that begin with this text.
 async fn named(world: &World, start: &str) -> Vec<String> {
@@ -91,7 +91,7 @@ async fn a_part_with_a_decision_that_the_tables_do_not_have_is_not_archived() {
     world.counted().await;
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     let archiver = world.archiver();
-    assert_eq!(archiver.step().await.unwrap(), Step::Written);
+    assert_eq!(archiver.step().await.unwrap(), StepResult::Written);
     world.then.advance(TimeDelta::milliseconds(-7 * 5 + 3));
     let late = world.decided(1).await;
     assert!(ids[0] < late[0] && late[0] < ids[2], "{late:?} of {ids:?}");
@@ -102,7 +102,10 @@ async fn a_part_with_a_decision_that_the_tables_do_not_have_is_not_archived() {
     );
     world.app.database.run(&gone).await;
     let done = steps(&archiver).await;
-    assert!(done.contains(&Step::Skipped) && !done.contains(&Step::Archived), "{done:?}");
+    assert!(
+        done.contains(&StepResult::Skipped) && !done.contains(&StepResult::Archived),
+        "{done:?}"
+    );
     assert_eq!(world.count("decisions", "true").await, 6);
     // The month is written again from the tables' current rows.
     world.run().await;

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use authority_archive::{Archiver, Archives, Bucket, Parts, Step};
+use authority_archive::{Archiver, Archives, Bucket, Parts, StepResult};
 use authority_core::store::Scope;
 use authority_ids::DecisionId;
 use axum::{
@@ -158,7 +158,7 @@ async fn a_bucket_is_written_read_and_verified_as_a_folder_is() {
     let (world, ids) = due().await;
     let bucket = server.bucket();
     let done = steps(&archiver(&world, &bucket)).await;
-    assert!(done.contains(&Step::Archived) && removed(&done) == 6, "{done:?}");
+    assert!(done.contains(&StepResult::Archived) && removed(&done) == 6, "{done:?}");
     assert!(world.objects("").await.is_empty(), "the folder must be empty");
     let archives =
         Archives::new(world.app.database.store(), world.parts().keys, Some(bucket.clone()));
@@ -193,7 +193,7 @@ async fn a_bucket_with_a_wrong_byte_or_without_an_object_deletes_nothing() {
     let (world, _) = due().await;
     let bucket = server.bucket();
     let archiver = archiver(&world, &bucket);
-    while archiver.step().await.unwrap() != Step::Archived {}
+    while archiver.step().await.unwrap() != StepResult::Archived {}
     world.app.database.run("UPDATE archives SET checked_at = NULL").await;
     let kept = async |what: &str| {
         // Without the newest manifest the archiver does not begin.
@@ -202,7 +202,7 @@ async fn a_bucket_with_a_wrong_byte_or_without_an_object_deletes_nothing() {
             assert!(told.contains("`archive.url`"), "{what}: {told}");
         } else {
             let done = steps(&archiver).await;
-            assert!(done.contains(&Step::Skipped), "{what}: {done:?}");
+            assert!(done.contains(&StepResult::Skipped), "{what}: {done:?}");
         }
         assert_eq!(world.count("decisions", "true").await, 6, "{what}");
         assert_eq!(world.removed(TENANT).await, None, "{what}");
@@ -233,7 +233,7 @@ async fn a_bucket_that_answers_with_errors_deletes_nothing() {
     assert!(told.starts_with("the archive cannot be used: "), "{told}");
     // The month is archived, and its objects must be read back before removal.
     faulty.passes(usize::MAX, StatusCode::OK);
-    while archiver.step().await.unwrap() != Step::Archived {}
+    while archiver.step().await.unwrap() != StepResult::Archived {}
     world.app.database.run("UPDATE archives SET checked_at = NULL, is_tidy = true").await;
     faulty.passes(0, StatusCode::SERVICE_UNAVAILABLE);
     assert!(archiver.step().await.is_err());
@@ -258,7 +258,7 @@ async fn a_node_that_ends_between_two_requests_is_followed_by_another() {
         world.leases_ended().await;
         faulty.passes(passed, StatusCode::FORBIDDEN);
         let archiver = archiver(&world, &through);
-        while !matches!(archiver.step().await, Ok(Step::Idle) | Err(_)) {}
+        while !matches!(archiver.step().await, Ok(StepResult::Idle) | Err(_)) {}
         for id in &ids {
             let in_tables = world.count("decisions", &format!("id = '{id}'")).await == 1;
             let id = DecisionId::parse(id).unwrap();

@@ -4,7 +4,7 @@ use authority_archive::{Archiver, Parts};
 use authority_core::store::embedded::LOGIN;
 use serde_json::json;
 
-use super::{Step, TENANT, World, removed, steps};
+use super::{StepResult, TENANT, World, removed, steps};
 
 const OTHER: &str = "svc:tenant:globex";
 /// The tables that removing a month reads or changes.
@@ -81,16 +81,16 @@ async fn each_tenant_has_its_own_time() {
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     world.set(OTHER, json!({"retention": {"decisions_days": 300}})).await;
     let done = world.run().await;
-    assert!(done.contains(&Step::Dropped(0)) && removed(&done) == 5, "{done:?}");
+    assert!(done.contains(&StepResult::Dropped(0)) && removed(&done) == 5, "{done:?}");
     assert!(is_there(&world, "decisions_month").await, "the other tenant's rows are there");
     assert_eq!(world.count("decisions", &format!("tenant_id = '{OTHER}'")).await, 3);
     assert!(world.objects("globex").await.is_empty());
     // Now all remaining rows of the partition are due for removal.
     world.set(OTHER, json!({"retention": {"decisions_days": 30}})).await;
     let done = world.run().await;
-    assert!(done.contains(&Step::Archived), "{done:?}");
+    assert!(done.contains(&StepResult::Archived), "{done:?}");
     assert_eq!(world.count("decisions", "true").await, 0);
-    assert!(done.contains(&Step::Dropped(1)), "{done:?}");
+    assert!(done.contains(&StepResult::Dropped(1)), "{done:?}");
     world.run().await;
     assert!(!is_there(&world, "decisions_month").await, "an empty partition must also be dropped");
 }
@@ -106,7 +106,7 @@ async fn a_partition_goes_whole_when_all_of_it_is_archived() {
     assert!(is_there(&world, "decisions_month").await);
     world.set(OTHER, json!({"legal_hold": null})).await;
     let done = world.run().await;
-    assert!(done.contains(&Step::Dropped(1)), "{done:?}");
+    assert!(done.contains(&StepResult::Dropped(1)), "{done:?}");
     world.run().await;
     assert!(!is_there(&world, "decisions_month").await && is_there(&world, "decisions_rest").await);
     assert_eq!(world.count("decisions", "true").await, 0);
@@ -130,11 +130,11 @@ async fn a_partition_goes_for_all_of_its_tenants_or_for_none() {
         world.set(tenant, json!({"retention": {"decisions_days": 30}})).await;
     }
     let archiver = world.until_archived().await;
-    while archiver.step().await.unwrap() != Step::Archived {}
+    while archiver.step().await.unwrap() != StepResult::Archived {}
     world.set(OTHER, json!({"legal_hold": {"reason": "case 7"}})).await;
     let parts = world.count("archived_parts", "true").await;
     let done = steps(&archiver).await;
-    assert!(done.contains(&Step::Dropped(0)) && removed(&done) == 5, "{done:?}");
+    assert!(done.contains(&StepResult::Dropped(0)) && removed(&done) == 5, "{done:?}");
     assert_eq!(world.count("archived_parts", "true").await, parts - 2, "only its own parts");
     assert_eq!(world.count("decisions", &format!("tenant_id = '{TENANT}'")).await, 0);
     assert_eq!(world.count("decisions", &format!("tenant_id = '{OTHER}'")).await, 3);
@@ -219,7 +219,7 @@ async fn a_plain_owner_of_the_tables_can_remove() {
     }
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     let done = world.run().await;
-    assert!(removed(&done) == 5 && done.contains(&Step::Removed(0)), "{done:?}");
+    assert!(removed(&done) == 5 && done.contains(&StepResult::Removed(0)), "{done:?}");
     assert_eq!(world.count("decisions", "true").await, 3, "the other tenant's");
     world.set(OTHER, json!({"retention": {"decisions_days": 30}})).await;
     world.run().await;

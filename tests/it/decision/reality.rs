@@ -5,7 +5,7 @@ use std::{cell::Cell, sync::Arc};
 
 use authority_decision::{
     Decision, Facts, Gathered, Pattern, Request, decide,
-    reality::{Anchor, Drift, DriftType, Found, Lifted, Override, Reality},
+    reality::{Anchor, CheckedState, Drift, DriftType, Lifted, Override, Reality},
 };
 use chrono::TimeDelta;
 use proptest::{collection::vec, prelude::any};
@@ -116,7 +116,7 @@ fn an_override_permits_no_more(world: &World, request: &Request, more: Anchor) -
         lifts: vec![Lifted {
             source_id: missing.id.clone(),
             drift_type: DriftType::SourceOfTruthStale.to_string(),
-            found: vec![Found {
+            found: vec![CheckedState {
                 anchor_id: missing.id.clone(),
                 snapshot_id: None,
                 contested: false,

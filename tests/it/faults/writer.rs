@@ -14,7 +14,7 @@ use authority_decision::{Gathered, Reason, verdict::Claims};
 use authority_evidence::{Blob, PreparedFacts};
 use authority_ids::DecisionId;
 use authority_runtime::{
-    queue::{DecisionQueue, Place, Size},
+    queue::{DecisionQueue, QueuePlace, Size},
     recorder::{Entry, Keyed, Outcome, Recorder},
 };
 use diesel_async::{AsyncConnection, SimpleAsyncConnection};
@@ -86,7 +86,7 @@ pub(crate) fn entry(number: usize, is_bad: bool) -> Entry {
 }
 
 /// Returns a place in a queue of its own, which any number of entries can use.
-pub(crate) async fn place() -> Arc<Place> {
+pub(crate) async fn place() -> Arc<QueuePlace> {
     let (tenant, soon) = ("svc:tenant:acme".parse().unwrap(), Deadline::after(LATEST));
     Arc::new(DecisionQueue::default().enter(&tenant, Size::default(), soon).await.unwrap())
 }

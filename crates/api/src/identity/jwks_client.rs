@@ -78,13 +78,13 @@ struct Inner<K> {
     http: Client,
     clock: Clock,
     read: Read<K>,
-    held: RwLock<Held<K>>,
+    held: RwLock<CachedKeys<K>>,
     /// The last attempt; locked during a request to the provider.
     asking: Mutex<Option<Attempt>>,
 }
 
 #[derive(Clone)]
-struct Held<K> {
+struct CachedKeys<K> {
     keys: Arc<HashMap<String, K>>,
     since: Option<DateTime<Utc>>,
     /// Whether the last attempt to read the keys failed.
@@ -161,7 +161,7 @@ impl<K: Clone + Send + Sync + 'static> JwksClient<K> {
             .redirect(Policy::none())
             .build()
             .map_err(|e| format!("no HTTP client: {e}"))?;
-        let held = RwLock::new(Held { keys: Arc::default(), since: None, failing: false });
+        let held = RwLock::new(CachedKeys { keys: Arc::default(), since: None, failing: false });
         let asking = Mutex::default();
         Ok(Self(Arc::new(Inner { settings, address, http, clock, read, held, asking })))
     }
@@ -240,7 +240,7 @@ impl<K: Clone> Inner<K> {
         let mut held = self.held.write();
         let Document { keys, revoked } = found.inspect_err(|_| held.failing = true)?;
         if !keys.is_empty() {
-            *held = Held { keys: Arc::new(keys), since: Some(now), failing: false };
+            *held = CachedKeys { keys: Arc::new(keys), since: Some(now), failing: false };
             return Ok(());
         }
         held.failing = true;
@@ -250,11 +250,11 @@ impl<K: Clone> Inner<K> {
         Err("it has no key that can be used".to_owned())
     }
 
-    fn has_usable(&self, held: &Held<K>) -> bool {
+    fn has_usable(&self, held: &CachedKeys<K>) -> bool {
         !held.keys.is_empty() && self.is_younger(held, self.settings.stale_for)
     }
 
-    fn is_younger(&self, held: &Held<K>, than: TimeDelta) -> bool {
+    fn is_younger(&self, held: &CachedKeys<K>, than: TimeDelta) -> bool {
         held.since.is_some_and(|since| self.clock.now() - since < than)
     }
 }

@@ -25,7 +25,7 @@ const LEVEL: i32 = 3;
 
 /// The place of a line in an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct LinePlace {
     /// The frame's offset, in bytes of the object.
     pub offset: u64,
     pub length: u64,
@@ -41,7 +41,7 @@ pub struct FrameWriter {
     object: Vec<u8>,
     open: Vec<u8>,
     lines: u32,
-    places: Vec<Place>,
+    places: Vec<LinePlace>,
     read: usize,
 }
 
@@ -84,7 +84,7 @@ impl FrameWriter {
         let (offset, length) = (length(&self.object), length(&frame));
         let sha256 = sha256(&frame);
         let lines = 0..self.lines;
-        self.places.extend(lines.map(|line| Place { offset, length, line, sha256 }));
+        self.places.extend(lines.map(|line| LinePlace { offset, length, line, sha256 }));
         self.object.extend_from_slice(&frame);
         self.open.clear();
         self.lines = 0;
@@ -92,7 +92,7 @@ impl FrameWriter {
     }
 
     /// Returns the object and the place of each line.
-    pub fn finish(mut self) -> Result<(Vec<u8>, Vec<Place>)> {
+    pub fn finish(mut self) -> Result<(Vec<u8>, Vec<LinePlace>)> {
         self.close()?;
         Ok((self.object, self.places))
     }
@@ -151,7 +151,7 @@ mod tests {
         format!("{{\"number\":{number},\"text\":\"{}\"}}", "a".repeat(number % 90)).into_bytes()
     }
 
-    fn frame<'o>(object: &'o [u8], place: &Place) -> &'o [u8] {
+    fn frame<'o>(object: &'o [u8], place: &LinePlace) -> &'o [u8] {
         let start = usize::try_from(place.offset).unwrap();
         &object[start..start + usize::try_from(place.length).unwrap()]
     }

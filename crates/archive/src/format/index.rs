@@ -14,4 +14,4 @@ mod row;
 pub use absent::{read, write};
 #[cfg(feature = "storage")]
 pub use parquet::{read, write};
-pub use row::{About, Row};
+pub use row::{About, IndexRow};

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::{
     Error,
     frames::{FrameWriter, frame_lines},
-    index::{self, About, Row},
+    index::{self, About, IndexRow},
     month::Month,
     names,
 };
@@ -37,7 +37,7 @@ impl Made {
 pub struct Part {
     pub decisions: Made,
     pub index: Made,
-    pub rows: Vec<Row>,
+    pub rows: Vec<IndexRow>,
 }
 
 impl Part {
@@ -90,7 +90,7 @@ impl PartWriter {
         }
         let (object, places) = self.frames.finish()?;
         let rows = self.abouts.into_iter().zip(places);
-        let rows: Vec<Row> = rows.map(|(about, place)| Row { about, place }).collect();
+        let rows: Vec<IndexRow> = rows.map(|(about, place)| IndexRow { about, place }).collect();
         let decisions = Made::new(Content::Decisions, number, object);
         let index = index::write(&rows, &decisions.name)?;
         Ok(Some(Part { index: Made::new(Content::Index, number, index), decisions, rows }))
@@ -115,14 +115,14 @@ impl Read<'_> {
     /// the first error of `each`.
     pub fn check(
         self,
-        mut each: impl FnMut(&Row, &[u8]) -> Result<(), Error>,
-    ) -> Result<Vec<Row>, Error> {
+        mut each: impl FnMut(&IndexRow, &[u8]) -> Result<(), Error>,
+    ) -> Result<Vec<IndexRow>, Error> {
         let (rows, named) = index::read(self.index)?;
         let differs = |what: &str| Err(Error::Differs(what.to_owned()));
         if named != self.name {
             return differs("its index belongs to another part");
         }
-        let mut frames: BTreeMap<u64, Vec<&Row>> = BTreeMap::new();
+        let mut frames: BTreeMap<u64, Vec<&IndexRow>> = BTreeMap::new();
         for row in &rows {
             frames.entry(row.place.offset).or_default().push(row);
         }

@@ -25,7 +25,7 @@ use crate::{
     Bucket, Error, bucket,
     format::{
         frames::frame_lines,
-        index::{self, About, Row},
+        index::{self, About, IndexRow},
         month::Month,
         names,
     },
@@ -55,7 +55,7 @@ struct Inner {
     /// Manifests by tenant, month and the manifest's SHA-256.
     manifests: Recent<Manifest>,
     /// Indexes by the SHA-256 of the index.
-    indexes: Recent<Vec<Row>>,
+    indexes: Recent<Vec<IndexRow>>,
 }
 
 impl Archives {
@@ -115,7 +115,7 @@ impl Archives {
 /// Returns the line of a decision in an archive; `None` if it is not in the archive.
 pub(crate) async fn find_line(
     bucket: &Bucket,
-    indexes: &Recent<Vec<Row>>,
+    indexes: &Recent<Vec<IndexRow>>,
     folder: &str,
     manifest: &Manifest,
     id: &DecisionId,
@@ -143,10 +143,10 @@ pub(crate) async fn find_line(
 
 async fn read_index(
     bucket: &Bucket,
-    indexes: &Recent<Vec<Row>>,
+    indexes: &Recent<Vec<IndexRow>>,
     folder: &str,
     object: &Object,
-) -> Result<Arc<Vec<Row>>, Error> {
+) -> Result<Arc<Vec<IndexRow>>, Error> {
     let key = object.sha256.as_bytes();
     if let Some(index) = indexes.get(key) {
         return Ok(index);
@@ -162,7 +162,7 @@ async fn frame_line(
     bucket: &Bucket,
     folder: &str,
     part: &Object,
-    row: &Row,
+    row: &IndexRow,
 ) -> Result<Vec<u8>, Error> {
     let place = &row.place;
     let end = place.offset.checked_add(place.length).filter(|end| *end <= part.bytes);

@@ -17,12 +17,12 @@ use diesel::{
 };
 
 use super::{
-    Archiver, Step, Subject,
+    Archiver, StepResult, Subject,
     run::{Run, Written, renew},
 };
 use crate::{
     Error,
-    format::{index::Row, month::Month},
+    format::{index::IndexRow, month::Month},
     inspect::Inspector,
     manifest::{self, Signed},
 };
@@ -86,7 +86,7 @@ struct Whole {
 }
 
 impl Archiver {
-    pub(super) async fn finish(&self, subject: &Subject, run: Run) -> Result<Step, Error> {
+    pub(super) async fn finish(&self, subject: &Subject, run: Run) -> Result<StepResult, Error> {
         let mut objects: Vec<Object> = run.written.iter().flat_map(objects).collect();
         objects.extend(self.write_history(subject).await?);
         let manifest = self.manifest(subject, objects).await?;
@@ -173,7 +173,7 @@ impl Archiver {
     /// Whether the database has all of these decisions.
     ///
     /// An id contains the digest of its record. Equal ids therefore mean equal decisions.
-    async fn are_stored(&self, subject: &Subject, rows: &[Row]) -> Result<bool, Error> {
+    async fn are_stored(&self, subject: &Subject, rows: &[IndexRow]) -> Result<bool, Error> {
         let tenant_id = subject.tenant_id.to_string();
         let ids: Vec<String> = rows.iter().map(|row| row.about.decision_id.clone()).collect();
         let read = self.parts.store.read_tx(&Scope::service(), async move |db| {
@@ -184,7 +184,7 @@ impl Archiver {
         read.await
     }
 
-    async fn commit(&self, subject: &Subject, run: Run, whole: Whole) -> Result<Step, Error> {
+    async fn commit(&self, subject: &Subject, run: Run, whole: Whole) -> Result<StepResult, Error> {
         let (of, name) = (subject.clone(), self.name.clone());
         let (archived_at, decisions) = (self.parts.clock.now(), whole.manifest.decisions);
         let settled_before = run.begun_at - SETTLED;
@@ -231,9 +231,9 @@ impl Archiver {
                     decisions,
                     "archived a month of decisions"
                 );
-                Ok(Step::Archived)
+                Ok(StepResult::Archived)
             }
-            Ok(false) => Ok(Step::Skipped),
+            Ok(false) => Ok(StepResult::Skipped),
             Err(error @ Error::Damaged(..)) => {
                 self.end(subject).await?;
                 Err(error)

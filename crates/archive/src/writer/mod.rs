@@ -66,7 +66,7 @@ impl Subject {
 
 /// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum StepResult {
     /// A part of a month was written.
     Written,
     /// A month was archived.
@@ -135,7 +135,7 @@ impl Archiver {
     /// # Errors
     /// The bucket or the database is unavailable, the bucket does not have the newest archive, or
     /// the service is stopping. A fault of one month is logged and does not stop the other months.
-    pub async fn step(&self) -> Result<Step, Error> {
+    pub async fn step(&self) -> Result<StepResult, Error> {
         loop {
             let next = self.run.lock().tasks.last().cloned();
             if let Err(stopped) = self.unless_stopping() {
@@ -147,7 +147,7 @@ impl Archiver {
                 if done.is_err() {
                     self.let_go(Some(&task)).await;
                 }
-                if !matches!(done, Ok(Step::Written | Step::Removed(1..))) {
+                if !matches!(done, Ok(StepResult::Written | StepResult::Removed(1..))) {
                     self.run.lock().tasks.pop();
                 }
                 return task.unless_of_one(done);
@@ -155,7 +155,7 @@ impl Archiver {
             let begun = self.run.lock().phases;
             let Some(phase) = PHASES.get(begun) else {
                 *self.run.lock() = Run::default();
-                return Ok(Step::Idle);
+                return Ok(StepResult::Idle);
             };
             let mut tasks = self.plan(*phase).await?;
             tasks.reverse();
@@ -192,7 +192,7 @@ impl Archiver {
         })
     }
 
-    async fn perform(&self, task: &Task) -> Result<Step, Error> {
+    async fn perform(&self, task: &Task) -> Result<StepResult, Error> {
         match task {
             Task::Archive(subject) => self.archive(subject).await,
             Task::Tidy(archive) => self.tidy(archive).await,
@@ -208,8 +208,8 @@ impl Archiver {
 }
 
 impl Task {
-    /// Logs a fault that concerns only one month, and returns [`Step::Skipped`] for it.
-    fn unless_of_one(&self, done: Result<Step, Error>) -> Result<Step, Error> {
+    /// Logs a fault that concerns only one month, and returns [`StepResult::Skipped`] for it.
+    fn unless_of_one(&self, done: Result<StepResult, Error>) -> Result<StepResult, Error> {
         let (tenant, month) = match self {
             Self::Archive(subject) => (subject.tenant_id.to_string(), subject.month.to_string()),
             Self::Tidy(archive) | Self::Check(archive) | Self::Remove(archive) => {
@@ -224,7 +224,7 @@ impl Task {
                     archive.month = month,
                     "left a month to another node or to an erasure"
                 );
-                Ok(Step::Skipped)
+                Ok(StepResult::Skipped)
             }
             Err(error) if error.is_of_one() => {
                 tracing::error!(
@@ -233,7 +233,7 @@ impl Task {
                     archive.month = month,
                     "failed to archive a month; keeping its rows"
                 );
-                Ok(Step::Skipped)
+                Ok(StepResult::Skipped)
             }
             done => done,
         }

@@ -9,7 +9,7 @@ use diesel::{
 };
 use tokio::time::Duration;
 
-use super::{Archiver, Step, Subject};
+use super::{Archiver, StepResult, Subject};
 use crate::{
     Error,
     format::names,
@@ -137,16 +137,16 @@ impl Archiver {
         self.read(UNTIDY).await
     }
 
-    pub(super) async fn tidy(&self, archived: &Archive) -> Result<Step, Error> {
+    pub(super) async fn tidy(&self, archived: &Archive) -> Result<StepResult, Error> {
         let manifest = archived.manifest(&self.parts.bucket, &self.parts.keys).await?;
         let folder = archived.folder()?;
-        let Some(known) = self.known(archived).await? else { return Ok(Step::Skipped) };
+        let Some(known) = self.known(archived).await? else { return Ok(StepResult::Skipped) };
         let own = (archived.manifest.as_str(), &manifest);
         if !tidy::delete_unnamed(&self.parts.bucket, &folder, own, &known).await? {
-            return Ok(Step::Skipped);
+            return Ok(StepResult::Skipped);
         }
         self.mark(TIDY, archived).await?;
-        Ok(Step::Tidied)
+        Ok(StepResult::Tidied)
     }
 
     /// Returns the manifests that this database wrote; `None` if the archive was replaced.
@@ -167,11 +167,11 @@ impl Archiver {
     }
 
     /// Reads an archive back before its rows are removed.
-    pub(super) async fn check(&self, archived: &Archive) -> Result<Step, Error> {
+    pub(super) async fn check(&self, archived: &Archive) -> Result<StepResult, Error> {
         let manifest = archived.manifest(&self.parts.bucket, &self.parts.keys).await?;
         self.read_back(&subject(archived)?, &manifest, false).await?;
         self.mark(CHECK, archived).await?;
-        Ok(Step::Checked)
+        Ok(StepResult::Checked)
     }
 
     pub(super) async fn removable(&self) -> Result<Vec<Archive>, Error> {
@@ -179,7 +179,7 @@ impl Archiver {
     }
 
     /// Drops the partitions that contain only archived rows.
-    pub(super) async fn drop_partitions(&self) -> Result<Step, Error> {
+    pub(super) async fn drop_partitions(&self) -> Result<StepResult, Error> {
         let scope = Scope::service();
         let dropped = self.parts.store.long_write_tx(LONGEST, &scope, async move |db| {
             let dropped: Removed = diesel::sql_query(DROP).get_result(db).await?;
@@ -189,7 +189,7 @@ impl Archiver {
         if dropped > 0 {
             tracing::info!(partitions = dropped, "dropped partitions of archived decisions");
         }
-        Ok(Step::Dropped(dropped))
+        Ok(StepResult::Dropped(dropped))
     }
 
     /// Whether all objects of the months to remove exist. After the removal they are the only copy.
@@ -234,7 +234,7 @@ impl Archiver {
     }
 
     /// Removes the rows of a part.
-    pub(super) async fn remove(&self, archived: &Archive) -> Result<Step, Error> {
+    pub(super) async fn remove(&self, archived: &Archive) -> Result<StepResult, Error> {
         self.is_there(archived).await?;
         let (of, scope) = (archived.clone(), Scope::service());
         let removed = self.parts.store.long_write_tx(LONGEST, &scope, async move |db| {
@@ -257,15 +257,15 @@ impl Archiver {
                     archive.month = month,
                     "found rows that differ from the archive; archiving the month again"
                 );
-                Ok(Step::Skipped)
+                Ok(StepResult::Skipped)
             }
             Some(removed) => {
                 if removed == 0 {
                     self.tell_removed(archived).await?;
                 }
-                Ok(Step::Removed(removed))
+                Ok(StepResult::Removed(removed))
             }
-            None => Ok(Step::Skipped),
+            None => Ok(StepResult::Skipped),
         }
     }
 

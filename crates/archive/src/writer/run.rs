@@ -13,7 +13,7 @@ use diesel::{
 
 use serde_json::value::RawValue;
 
-use super::{Archiver, Step, Subject};
+use super::{Archiver, StepResult, Subject};
 use crate::{
     Error, Evidence, Page,
     format::{
@@ -100,7 +100,7 @@ pub(super) struct Run {
 
 impl Archiver {
     /// Writes the next part of a month. If all parts are written, finishes the archive.
-    pub(super) async fn archive(&self, subject: &Subject) -> Result<Step, Error> {
+    pub(super) async fn archive(&self, subject: &Subject) -> Result<StepResult, Error> {
         let run = self.claim(subject).await?;
         let number = u32::try_from(run.written.len()).unwrap_or(u32::MAX).saturating_add(1);
         let after = run.written.last().map(|part| part.last_id.clone());
@@ -108,7 +108,7 @@ impl Archiver {
         let part = tokio::task::spawn_blocking(move || part.finish(number)).await??;
         let Some(part) = part else { return self.finish(subject, run).await };
         self.keep(subject, number, part).await?;
-        Ok(Step::Written)
+        Ok(StepResult::Written)
     }
 
     async fn claim(&self, subject: &Subject) -> Result<Run, Error> {

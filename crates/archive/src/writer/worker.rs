@@ -11,7 +11,7 @@ use authority_core::{
 };
 use diesel::{QueryableByName, sql_types::Text};
 
-use super::{Archiver, Parts, Step};
+use super::{Archiver, Parts, StepResult};
 use crate::Error;
 
 /// How often the worker runs. New months become old enough once a month.
@@ -37,7 +37,7 @@ pub fn worker(parts: Parts) -> Worker {
             let until = Instant::now() + LONGEST;
             while Instant::now() < until {
                 match archiver.step().await {
-                    Ok(Step::Idle) | Err(Error::Stopped) => return Ok(Next::Usual),
+                    Ok(StepResult::Idle) | Err(Error::Stopped) => return Ok(Next::Usual),
                     Ok(_) => {}
                     Err(error) => return Err(error),
                 }

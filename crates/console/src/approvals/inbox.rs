@@ -163,7 +163,7 @@ pub(super) fn selecting(query: &Pairs, ids: &[&str]) -> String {
 }
 
 /// A page of the requests.
-struct Found {
+struct InboxPage {
     approvals: Vec<Approval>,
     /// The number of pending requests; `None` for other states.
     total: Option<usize>,
@@ -171,7 +171,7 @@ struct Found {
 }
 
 /// The page of requests with the state, agent and action of the query.
-async fn read(view: &View, state: &str, query: &Pairs) -> Result<Found, Status> {
+async fn read(view: &View, state: &str, query: &Pairs) -> Result<InboxPage, Status> {
     let pending = state == "pending";
     let mut request = ListApprovalsRequest {
         tenant_id: view.shown_tenant().map(str::to_owned),
@@ -206,8 +206,8 @@ async fn read(view: &View, state: &str, query: &Pairs) -> Result<Found, Status> 
     }
 }
 
-async fn once(view: &View, request: &ListApprovalsRequest) -> Result<Found, Status> {
+async fn once(view: &View, request: &ListApprovalsRequest) -> Result<InboxPage, Status> {
     let listed: ListApprovalsResponse = view.calls.call(rpc::LIST_APPROVALS, request).await?;
     let total = listed.total.and_then(|total| usize::try_from(total).ok());
-    Ok(Found { approvals: listed.approvals, total, next: listed.next_page_token })
+    Ok(InboxPage { approvals: listed.approvals, total, next: listed.next_page_token })
 }

@@ -20,7 +20,7 @@ use super::{
     people::People,
     question::Question,
     replay::MODES,
-    step::{Step, step},
+    step::{StageView, step},
 };
 use crate::{
     approvals::Act,
@@ -69,7 +69,7 @@ struct DecisionPage {
     asked_by: Vec<String>,
     arguments: Vec<Argument>,
     without_context: Option<&'static str>,
-    steps: Vec<Step>,
+    steps: Vec<StageView>,
     /// Whether the role may read the findings of the stages.
     reads_stages: bool,
     authority: Option<Authority>,

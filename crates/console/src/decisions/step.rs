@@ -5,7 +5,7 @@ use authority_model::proto::runtime::Stage;
 use crate::{records::Link, text::CodeWithMeaning, view::View};
 
 /// A stage of the pipeline, for people.
-pub(super) struct Step {
+pub(super) struct StageView {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     /// As the API has it; also the colour.
@@ -13,18 +13,18 @@ pub(super) struct Step {
     pub(super) label: &'static str,
     pub(super) reason: Option<CodeWithMeaning>,
     /// Findings that did not pass.
-    pub(super) notable: Vec<Found>,
-    pub(super) passed: Vec<Found>,
+    pub(super) notable: Vec<CheckView>,
+    pub(super) passed: Vec<CheckView>,
 }
 
-pub(super) struct Found {
+pub(super) struct CheckView {
     /// In words, the ids among them with their pages.
     pub(super) check: Vec<Link>,
     pub(super) detail: Option<Vec<Link>>,
     pub(super) code: Option<String>,
 }
 
-pub(super) fn step(view: &View, stage: Stage) -> Step {
+pub(super) fn step(view: &View, stage: Stage) -> StageView {
     let (name, about) = match stage.stage.as_str() {
         "authority" => ("Authority", "May this actor do this at all?"),
         "purpose" => ("Purpose", "Is the declared purpose admissible?"),
@@ -38,12 +38,12 @@ pub(super) fn step(view: &View, stage: Stage) -> Step {
     };
     let (passed, notable) =
         stage.findings.into_iter().partition::<Vec<_>, _>(|finding| finding.outcome == "pass");
-    let found = |finding: authority_model::proto::runtime::Finding| Found {
+    let found = |finding: authority_model::proto::runtime::Finding| CheckView {
         check: Link::words(view, &in_words(&finding.check)),
         detail: finding.detail.map(|detail| Link::words(view, &detail)),
         code: finding.reason_code,
     };
-    Step {
+    StageView {
         name,
         about,
         word,

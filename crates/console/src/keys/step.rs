@@ -6,14 +6,14 @@ use crate::rpc;
 
 /// A step that a person can take.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum KeyOperation {
     Rotate,
     Revoke,
     Complete,
     Cancel,
 }
 
-impl Step {
+impl KeyOperation {
     const ALL: [Self; 4] = [Self::Rotate, Self::Revoke, Self::Complete, Self::Cancel];
 
     pub(super) fn parse(word: &str) -> Result<Self, Status> {

@@ -90,7 +90,8 @@ pub(crate) enum Ended<'a> {
     Person { person: &'a str, before: DateTime<Utc> },
 }
 
-type Row = (String, Vec<u8>, Value, Option<String>, DateTime<Utc>, DateTime<Utc>, DateTime<Utc>);
+type SessionRow =
+    (String, Vec<u8>, Value, Option<String>, DateTime<Utc>, DateTime<Utc>, DateTime<Utc>);
 
 impl Sessions {
     /// Stores a session under the digest of its cookie. It replaces the browser's earlier session.
@@ -133,7 +134,7 @@ impl Sessions {
         now: DateTime<Utc>,
     ) -> Result<Option<Stored>, Error> {
         let read = self.store.read_tx(&Scope::service(), async move |db| {
-            let row: Option<Row> = console_sessions::table
+            let row: Option<SessionRow> = console_sessions::table
                 .find(digest.to_vec())
                 .filter(dsl::expires_at.gt(now).and(dsl::last_used_at.gt(now - IDLE)))
                 .select((

@@ -25,7 +25,7 @@ pub(super) struct Actor {
 
 /// Who was found.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct FoundActors {
     pub(super) actors: Vec<Actor>,
     /// Whether there are more than these.
     pub(super) more: bool,
@@ -35,7 +35,7 @@ pub(super) struct Found {
 
 /// The active agents; with a text the active principals that have it, agents first. Who is named by a whole id, or an
 /// agent by its name, is found in any state and whether the search works or not.
-pub(super) async fn find(view: &View, sought: &str) -> Result<Found, Status> {
+pub(super) async fn find(view: &View, sought: &str) -> Result<FoundActors, Status> {
     if sought.is_empty() {
         return Ok(list(view, Some("agent"), None).await?.into());
     }
@@ -45,7 +45,7 @@ pub(super) async fn find(view: &View, sought: &str) -> Result<Found, Status> {
     };
     if sought.chars().count() > LONGEST {
         let problem = Some("No such id. Search for at most 100 characters.");
-        return Ok(Found { problem, ..Found::from(found) });
+        return Ok(FoundActors { problem, ..FoundActors::from(found) });
     }
     let agents = list(view, Some("agent"), Some(sought));
     match tokio::try_join!(agents, list(view, None, Some(sought))) {
@@ -57,7 +57,7 @@ pub(super) async fn find(view: &View, sought: &str) -> Result<Found, Status> {
         Err(status) if matches!(status.code(), Code::Unavailable | Code::DeadlineExceeded) => {
             let problem =
                 Some("The search did not end in time. Enter the agent's whole name, or an id.");
-            Ok(Found { problem, ..Found::from(found) })
+            Ok(FoundActors { problem, ..FoundActors::from(found) })
         }
         Err(status) => Err(status),
     }
@@ -101,7 +101,7 @@ async fn list(view: &View, class: Option<&str>, q: Option<&str>) -> Result<Vec<P
     Ok(listed.principals)
 }
 
-impl From<Vec<Principal>> for Found {
+impl From<Vec<Principal>> for FoundActors {
     /// Each once, in this order.
     fn from(principals: Vec<Principal>) -> Self {
         let mut actors: Vec<Actor> = Vec::new();

@@ -12,7 +12,7 @@ use http::StatusCode;
 use tonic::Status;
 
 use super::{
-    find::{Found, find},
+    find::{FoundActors, find},
     in_force::in_force,
 };
 use crate::{
@@ -59,7 +59,7 @@ struct StopPage {
     cut: bool,
     may_stop: bool,
     sought: String,
-    found: Found,
+    found: FoundActors,
     parts: Option<Parts>,
 }
 
@@ -79,7 +79,8 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
     who_may(view)?;
     let may_stop = view.may(rpc::CREATE_STOP_SIGNAL);
     let sought = query.text("q").trim().to_owned();
-    let found = async { if may_stop { find(view, &sought).await } else { Ok(Found::default()) } };
+    let found =
+        async { if may_stop { find(view, &sought).await } else { Ok(FoundActors::default()) } };
     let parts = async { if may_stop { Ok(Some(parts(view).await?)) } else { Ok(None) } };
     let ((stopped, cut), found, parts) = tokio::try_join!(stopped(view), found, parts)?;
     let stop = StopPage {

@@ -8,48 +8,48 @@ use std::{
 };
 
 /// A row with an id of its own.
-pub(super) trait Row {
+pub(super) trait IndexedRow {
     fn id(&self) -> &str;
 }
 
 /// A row with a parent: a delegation under its delegate, a grant under its resource.
-pub(super) trait HasParent: Row {
+pub(super) trait HasParent: IndexedRow {
     fn on(&self) -> &str;
 }
 
 /// Hashes a row by its id, which avoids storing the id twice. This matters for a million rows.
 struct IdKeyed<T>(Arc<T>);
 
-impl<T: Row> Borrow<str> for IdKeyed<T> {
+impl<T: IndexedRow> Borrow<str> for IdKeyed<T> {
     fn borrow(&self) -> &str {
         self.0.id()
     }
 }
 
-impl<T: Row> Hash for IdKeyed<T> {
+impl<T: IndexedRow> Hash for IdKeyed<T> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.id().hash(state);
     }
 }
 
-impl<T: Row> PartialEq for IdKeyed<T> {
+impl<T: IndexedRow> PartialEq for IdKeyed<T> {
     fn eq(&self, other: &Self) -> bool {
         self.0.id() == other.0.id()
     }
 }
 
-impl<T: Row> Eq for IdKeyed<T> {}
+impl<T: IndexedRow> Eq for IdKeyed<T> {}
 
 /// Rows by id.
 pub(super) struct ById<T>(HashSet<IdKeyed<T>>);
 
-impl<T: Row> Default for ById<T> {
+impl<T: IndexedRow> Default for ById<T> {
     fn default() -> Self {
         Self(HashSet::new())
     }
 }
 
-impl<T: Row> ById<T> {
+impl<T: IndexedRow> ById<T> {
     pub(super) fn get(&self, id: &str) -> Option<&Arc<T>> {
         self.0.get(id).map(|row| &row.0)
     }
@@ -129,7 +129,7 @@ mod tests {
 
     struct Leaf(&'static str, &'static str);
 
-    impl Row for Leaf {
+    impl IndexedRow for Leaf {
         fn id(&self) -> &str {
             self.0
         }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
-use super::indexed::{HasParent, Row};
+use super::indexed::{HasParent, IndexedRow};
 use authority_decision::records;
 
 /// A tenant's settings for code outside the core.
@@ -88,10 +88,10 @@ pub struct Maker {
     pub own_interest: bool,
 }
 
-/// Implements [`Row`] with the field that contains the id.
+/// Implements [`IndexedRow`] with the field that contains the id.
 macro_rules! impl_row {
     ($($node:ty: $($path:ident).+;)*) => { $(
-        impl Row for $node {
+        impl IndexedRow for $node {
             fn id(&self) -> &str {
                 &self.$($path).+
             }

@@ -6,7 +6,7 @@
 use authority_model::proto::registry;
 
 use super::{
-    indexed::{HasParent, Indexed, Row},
+    indexed::{HasParent, Indexed, IndexedRow},
     node,
 };
 use authority_decision::levels::PrincipalClass;
@@ -29,7 +29,7 @@ struct Named {
     human: bool,
 }
 
-impl Row for Named {
+impl IndexedRow for Named {
     fn id(&self) -> &str {
         &self.id
     }

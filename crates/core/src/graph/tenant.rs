@@ -374,6 +374,6 @@ impl TenantGraph {
     }
 }
 
-fn found<T: super::indexed::Row>(rows: &ById<T>, id: Option<&str>) -> Option<Arc<T>> {
+fn found<T: super::indexed::IndexedRow>(rows: &ById<T>, id: Option<&str>) -> Option<Arc<T>> {
     rows.get(id?).cloned()
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     error::Error,
-    held::Held,
+    held::InventoryKey,
     inventory::{self, NewKey, SigningKey},
     public_key::{PublicKey, Status},
     purpose::{PROGRAMME, Purpose, TOKENS},
@@ -61,9 +61,9 @@ impl Keys {
         let now = clock.now();
         let mut held = Vec::new();
         for purpose in Purpose::ALL {
-            held.push(Held::make(purpose.slug(), Algorithm::EdDsa, Pair::ed25519()?, now)?);
+            held.push(InventoryKey::make(purpose.slug(), Algorithm::EdDsa, Pair::ed25519()?, now)?);
         }
-        held.push(Held::make(TOKENS, Algorithm::Rs256, Pair::rsa()?, now)?);
+        held.push(InventoryKey::make(TOKENS, Algorithm::Rs256, Pair::rsa()?, now)?);
         let loaded = RwLock::new(Arc::new(Loaded::of(held)?));
         let mac = Mac::new(&random()?);
         let api_keys = mac.within(API_KEYS);
@@ -290,7 +290,7 @@ impl Keys {
 const WEBHOOKS_PUBLISHED: TimeDelta = TimeDelta::minutes(10);
 
 /// Returns when receivers can know the webhook key with this kid. The first key is known at once.
-fn webhooks_from(held: &[Held], kid: &str) -> DateTime<Utc> {
+fn webhooks_from(held: &[InventoryKey], kid: &str) -> DateTime<Utc> {
     let mut of_webhooks = held.iter().filter(|h| h.is_for(Purpose::Webhook.slug()));
     let first = of_webhooks.clone().map(|h| h.created_at).min().unwrap_or_default();
     let signs = of_webhooks.find(|h| h.public.kid == kid).map_or(first, |h| h.created_at);
@@ -306,14 +306,14 @@ fn is_published(key: &PublicKey) -> bool {
 }
 
 /// Returns the key that signs for a purpose. During a rotation, this is still the old key.
-fn signer<'h>(held: &'h [Held], purpose: &str) -> Option<(&'h String, &'h [u8])> {
+fn signer<'h>(held: &'h [InventoryKey], purpose: &str) -> Option<(&'h String, &'h [u8])> {
     [Status::Rotating, Status::Active].into_iter().find_map(|status| {
         held.iter().find_map(|h| Some((&h.public.kid, h.signs(purpose, status)?)))
     })
 }
 
 impl Loaded {
-    pub(super) fn of(held: Vec<Held>) -> Result<Self, Error> {
+    pub(super) fn of(held: Vec<InventoryKey>) -> Result<Self, Error> {
         let signing_for = |purpose: &'static str| {
             let found = signer(&held, purpose);
             let (kid, private) = found.ok_or(Error::NoSigner(purpose))?;

@@ -9,7 +9,7 @@ use super::{
 };
 
 /// A key of the inventory, decrypted.
-pub(super) struct Held {
+pub(super) struct InventoryKey {
     pub public: PublicKey,
     /// The private key as PKCS #8. Present only for managed keys that may sign.
     pub private: Option<Vec<u8>>,
@@ -17,7 +17,7 @@ pub(super) struct Held {
     pub created_at: DateTime<Utc>,
 }
 
-impl Held {
+impl InventoryKey {
     pub(super) fn make(
         purpose: &str,
         algorithm: Algorithm,

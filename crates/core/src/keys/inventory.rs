@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{
     error::Error,
-    held::Held,
+    held::InventoryKey,
     public_key::{PublicKey, Status},
     purpose::TOKENS,
 };
@@ -217,7 +217,7 @@ fn associated(row: &SigningKey) -> Vec<u8> {
 
 /// Loads all keys made by this service, in order of creation, with the private keys of those in
 /// use.
-pub(super) async fn hold(db: &mut Db, ring: &KeyRing) -> Result<Vec<Held>, Error> {
+pub(super) async fn hold(db: &mut Db, ring: &KeyRing) -> Result<Vec<InventoryKey>, Error> {
     let rows: Vec<(SigningKey, Option<Vec<u8>>)> = signing_keys::table
         .order((signing_keys::created_at, signing_keys::kid))
         .select((SigningKey::as_select(), signing_keys::private_key))
@@ -235,7 +235,11 @@ pub(super) async fn hold(db: &mut Db, ring: &KeyRing) -> Result<Vec<Held>, Error
 ///
 /// # Errors
 /// The key signs, but the row differs from the row that this service created.
-fn held(ring: &KeyRing, row: SigningKey, sealed: Option<&[u8]>) -> Result<Option<Held>, Error> {
+fn held(
+    ring: &KeyRing,
+    row: SigningKey,
+    sealed: Option<&[u8]>,
+) -> Result<Option<InventoryKey>, Error> {
     let created_at = row.created_at;
     let status =
         Status::named(&row.status).ok_or(crypto::Error::BadKey("its status is unknown"))?;
@@ -264,7 +268,7 @@ fn held(ring: &KeyRing, row: SigningKey, sealed: Option<&[u8]>) -> Result<Option
         revoked_at: row.revoked_at,
         jwk: row.public_jwk,
     };
-    Ok(Some(Held { public, private, created_at }))
+    Ok(Some(InventoryKey { public, private, created_at }))
 }
 
 /// Returns the private key, after checking that it belongs to the public key.

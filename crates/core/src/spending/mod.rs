@@ -67,10 +67,10 @@ pub async fn spent_on(
     tenant_id: &TenantId,
     decisions: &[String],
 ) -> QueryResult<HashMap<String, Cited>> {
-    let rows: Vec<(Option<String>, String, Row)> = approvals::table
+    let rows: Vec<(Option<String>, String, ApprovalRow)> = approvals::table
         .filter(approvals::tenant_id.eq(tenant_id.as_str()))
         .filter(approvals::used_by.eq_any(decisions))
-        .select((approvals::used_by, approvals::id, Row::as_select()))
+        .select((approvals::used_by, approvals::id, ApprovalRow::as_select()))
         .load(db)
         .await?;
     let spent = rows.into_iter().filter_map(|(decision, id, row)| {
@@ -123,9 +123,9 @@ impl CounterQuery {
     pub async fn read(&self, db: &mut Db) -> QueryResult<(Spent, Option<Cited>)> {
         let spent = read_counters(db, &self.tenant_id, &self.counters).await?;
         let Some((id, question)) = &self.approval else { return Ok((spent, None)) };
-        let row: Option<Row> = approvals::table
+        let row: Option<ApprovalRow> = approvals::table
             .filter(approvals::tenant_id.eq(self.tenant_id.as_str()).and(approvals::id.eq(id)))
-            .select(Row::as_select())
+            .select(ApprovalRow::as_select())
             .first(db)
             .await
             .optional()?;
@@ -187,7 +187,7 @@ pub async fn read_counters(
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = approvals, check_for_backend(diesel::pg::Pg))]
-struct Row {
+struct ApprovalRow {
     state: String,
     subject: String,
     request_digest: Vec<u8>,
@@ -197,7 +197,7 @@ struct Row {
     asker_emails: Vec<String>,
 }
 
-impl Row {
+impl ApprovalRow {
     fn cited(self, approval: Approval) -> Cited {
         let Self { acts, requested_by, asker_emails, .. } = self;
         Cited { approval, acts, requested_by, asker_emails }

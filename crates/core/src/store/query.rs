@@ -20,10 +20,10 @@ use futures_util::{TryStreamExt, future::BoxFuture};
 
 use super::transaction::Db;
 
-type Row = <AsyncPgConnection as AsyncConnectionCore>::Row<'static, 'static>;
+type PgRow = <AsyncPgConnection as AsyncConnectionCore>::Row<'static, 'static>;
 /// Rows that are still being received.
 type Asked<'c> = <AsyncPgConnection as AsyncConnectionCore>::LoadFuture<'c, 'static>;
-type Read<U> = fn(&Row) -> QueryResult<U>;
+type Read<U> = fn(&PgRow) -> QueryResult<U>;
 
 /// Runs a query.
 ///
@@ -82,7 +82,7 @@ impl<T> RunQueryDsl for T {}
 /// Decodes a row.
 ///
 /// A function, and not a closure in [`RunQueryDsl`], to be compiled per row type and not per query.
-fn read<U: FromSqlRow<S, Pg>, S>(row: &Row) -> QueryResult<U> {
+fn read<U: FromSqlRow<S, Pg>, S>(row: &PgRow) -> QueryResult<U> {
     U::build_from_row(row).map_err(Error::DeserializationError)
 }
 
@@ -94,10 +94,10 @@ async fn one<U>(asked: Asked<'_>, read: Read<U>) -> QueryResult<U> {
     first(asked).await?.as_ref().map_or(Err(Error::NotFound), read)
 }
 
-async fn rows(asked: Asked<'_>) -> QueryResult<Vec<Row>> {
+async fn rows(asked: Asked<'_>) -> QueryResult<Vec<PgRow>> {
     asked.await?.try_collect().await
 }
 
-async fn first(asked: Asked<'_>) -> QueryResult<Option<Row>> {
+async fn first(asked: Asked<'_>) -> QueryResult<Option<PgRow>> {
     asked.await?.try_next().await
 }

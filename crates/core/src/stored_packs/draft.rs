@@ -14,12 +14,12 @@ use authority_evidence::{
 };
 use authority_ids::TenantId;
 
-use super::{row::Row, signed::Signed, stored_pack::StoredPack};
-use crate::{log_nodes::Place, log_origin::epoch_of};
+use super::{row::PackRow, signed::Signed, stored_pack::StoredPack};
+use crate::{log_nodes::Subtree, log_origin::epoch_of};
 
 /// A pack before its log's nodes are known.
 pub(super) struct Draft<'a> {
-    row: &'a Row,
+    row: &'a PackRow,
     /// The index of its log among the logs to read nodes from.
     log: usize,
     leaf: Vec<u8>,
@@ -32,7 +32,7 @@ impl<'a> Draft<'a> {
     /// # Errors
     /// Returns the name of the altered part.
     pub(super) fn of(
-        row: &'a Row,
+        row: &'a PackRow,
         log: usize,
         signed: &mut Signed<'_>,
     ) -> Result<Self, &'static str> {
@@ -61,7 +61,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Returns the nodes that the pack needs: its own node, and the nodes of its path to the root.
-    pub(super) fn places(&self) -> Vec<Place> {
+    pub(super) fn places(&self) -> Vec<Subtree> {
         let path = inclusion_nodes(self.index, self.checkpoint.size).into_iter();
         let nodes = path.chain([NodeId { level: 0, index: self.index }]);
         nodes.map(|node| (self.log, node)).collect()
@@ -71,7 +71,7 @@ impl<'a> Draft<'a> {
     ///
     /// # Errors
     /// Returns the name of the altered part.
-    pub(super) fn pack(self, nodes: &HashMap<Place, Hash>) -> Result<StoredPack, &'static str> {
+    pub(super) fn pack(self, nodes: &HashMap<Subtree, Hash>) -> Result<StoredPack, &'static str> {
         let Self { row, log, leaf, index, note, checkpoint: Checkpoint { origin, size, root } } =
             self;
         let lookup = |node| nodes.get(&(log, node)).copied();
@@ -93,7 +93,11 @@ impl<'a> Draft<'a> {
 }
 
 /// Returns the checkpoint of a note that this service signed for the row's log.
-fn of_its_log(row: &Row, note: &str, signed: &mut Signed<'_>) -> Result<Checkpoint, &'static str> {
+fn of_its_log(
+    row: &PackRow,
+    note: &str,
+    signed: &mut Signed<'_>,
+) -> Result<Checkpoint, &'static str> {
     let checkpoint = signed.checkpoint(note).ok_or("log")?;
     let tenant_id = TenantId::parse(&row.tenant_id).map_err(|_| "log")?;
     match epoch_of(&checkpoint.origin, &tenant_id) {
@@ -103,7 +107,7 @@ fn of_its_log(row: &Row, note: &str, signed: &mut Signed<'_>) -> Result<Checkpoi
 }
 
 /// Whether the decision's id, which ends with the record's digest, matches the record.
-fn is_recorded(row: &Row) -> bool {
+fn is_recorded(row: &PackRow) -> bool {
     let digest = row.decision.as_ref().map(|decision| hex::encode(sha256(&decision.record)));
     let hash = row.decision_id.rsplit(':').next().unwrap_or_default();
     let end = hash.get(12..).unwrap_or_default();

@@ -17,11 +17,11 @@ use diesel::QueryResult;
 
 use crate::{
     keys::Keys,
-    log_nodes::{self, Place},
+    log_nodes::{self, Subtree},
     store::Db,
 };
 use draft::Draft;
-use row::Row;
+use row::PackRow;
 use signed::Signed;
 pub use stored_pack::StoredPack;
 
@@ -43,8 +43,8 @@ pub async fn page(
     within: Option<&TenantId>,
     ids: impl IntoIterator<Item = &str>,
 ) -> QueryResult<HashMap<String, Result<StoredPack, Altered>>> {
-    let rows = Row::load(db, within, ids.into_iter().collect()).await?;
-    let logs: HashSet<_> = rows.iter().map(Row::log).collect();
+    let rows = PackRow::load(db, within, ids.into_iter().collect()).await?;
+    let logs: HashSet<_> = rows.iter().map(PackRow::log).collect();
     let logs: Vec<_> = logs.into_iter().collect();
     let numbers: HashMap<_, usize> = logs.iter().enumerate().map(|(at, log)| (*log, at)).collect();
     let mut signed = Signed::by(keys);
@@ -53,8 +53,8 @@ pub async fn page(
         .filter_map(|row| Some((row, Draft::of(row, *numbers.get(&row.log())?, &mut signed))))
         .collect();
     let made = drafts.iter().filter_map(|(_, draft)| draft.as_ref().ok());
-    let wanted: HashSet<Place> = made.flat_map(Draft::places).collect();
-    let wanted: Vec<Place> = wanted.into_iter().collect();
+    let wanted: HashSet<Subtree> = made.flat_map(Draft::places).collect();
+    let wanted: Vec<Subtree> = wanted.into_iter().collect();
     let nodes = log_nodes::of_logs(db, &logs, &wanted).await?;
     let packs = drafts.into_iter().map(|(row, draft)| {
         let pack = draft.and_then(|draft| draft.pack(&nodes)).map_err(|part| {

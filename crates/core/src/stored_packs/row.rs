@@ -25,7 +25,7 @@ const PACKS: &str = "SELECT p.decision_id, p.tenant_id, p.epoch, p.log_index, p.
      WHERE $2 IS NULL OR p.tenant_id = $2";
 
 #[derive(QueryableByName)]
-pub(super) struct Row {
+pub(super) struct PackRow {
     #[diesel(sql_type = Text)]
     pub(super) decision_id: String,
     #[diesel(sql_type = Text)]
@@ -63,7 +63,7 @@ pub(super) struct Checkpoint {
     pub(super) issuer: String,
 }
 
-impl Row {
+impl PackRow {
     pub(super) async fn load(
         db: &mut Db,
         within: Option<&TenantId>,

@@ -8,7 +8,12 @@ use cedar_policy_core::{
     parser::{Loc, parse_policy, parse_template},
 };
 
-use super::{cost::Cost, error::PolicyError, jurisdiction_comparison, reads::{Reads, json_form}};
+use super::{
+    cost::Cost,
+    error::PolicyError,
+    jurisdiction_comparison,
+    reads::{Reads, json_form},
+};
 use crate::{
     pattern::{check_action, prefixes},
     reason::Reason,

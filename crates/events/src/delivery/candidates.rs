@@ -8,7 +8,7 @@ use diesel::{
 };
 
 use super::{
-    places::Place,
+    places::DeliveryPlace,
     turns::{Candidate, LANES},
 };
 
@@ -62,7 +62,8 @@ pub(super) async fn candidates(
                 let host = EndpointUrl::parse(&row.url, rules);
                 let host = host.map(|url| url.host().to_owned()).unwrap_or_default();
                 let Due { endpoint_id, tenant_id, .. } = row;
-                candidates.push(Candidate { place: Place { endpoint_id, tenant_id, host }, due });
+                candidates
+                    .push(Candidate { place: DeliveryPlace { endpoint_id, tenant_id, host }, due });
             }
         }
     }

@@ -121,7 +121,7 @@ impl Checks {
 
 /// Returns the answers by delivery. Deliveries that this node no longer leases have no answer.
 async fn check(db: &mut Db, asked: &[Asked]) -> QueryResult<HashMap<String, Answer>> {
-    let found: Vec<Found> = prepared(MAY_SEND)
+    let found: Vec<DueDelivery> = prepared(MAY_SEND)
         .bind::<Array<Text>, _>(asked.iter().map(|one| &*one.id).collect::<Vec<_>>())
         .bind::<Array<Text>, _>(asked.iter().map(|one| &*one.lease).collect::<Vec<_>>())
         .bind::<Array<Bool>, _>(asked.iter().map(|one| one.is_probe).collect::<Vec<_>>())
@@ -161,7 +161,7 @@ struct Admitted {
 }
 
 impl Admitted {
-    fn of(row: &Found) -> Self {
+    fn of(row: &DueDelivery) -> Self {
         let lead = row.paced_until - row.now;
         Self { pace: Pace::of(row.rate_limit_per_second), now: row.now, lead, any: false }
     }
@@ -178,7 +178,7 @@ impl Admitted {
 }
 
 #[derive(QueryableByName)]
-struct Found {
+struct DueDelivery {
     #[diesel(sql_type = Text)]
     id: String,
     #[diesel(sql_type = Text)]

@@ -31,7 +31,7 @@ use super::{
     candidates::candidates,
     endpoint::{COLUMNS, Endpoint, EndpointRow},
     job::Job,
-    places::{Place, Places},
+    places::{DeliveryPlace, Places},
     queue::Rooms,
     turns::{LANES, Share, Turns},
 };
@@ -253,7 +253,7 @@ fn open<'a>(
     endpoints: &'a HashMap<String, Limits>,
     keys: &Keys,
     rules: &UrlRules,
-) -> HashMap<&'a String, (Arc<Endpoint>, Arc<Place>)> {
+) -> HashMap<&'a String, (Arc<Endpoint>, Arc<DeliveryPlace>)> {
     let open = |(id, limits): (&'a String, &Limits)| {
         let opened = limits.endpoint.open(keys, rules, limits.row.now);
         // The endpoint's deliveries stay leased and are claimed again after the lease has expired.
@@ -263,7 +263,7 @@ fn open<'a>(
         let endpoint = opened.ok()?;
         let host = endpoint.url.as_ref().map(|url| url.host().to_owned()).unwrap_or_default();
         let (endpoint_id, tenant_id) = (endpoint.id.clone(), endpoint.tenant_id.clone());
-        Some((id, (Arc::new(endpoint), Arc::new(Place { endpoint_id, tenant_id, host }))))
+        Some((id, (Arc::new(endpoint), Arc::new(DeliveryPlace { endpoint_id, tenant_id, host }))))
     };
     endpoints.iter().filter_map(open).collect()
 }

@@ -27,7 +27,7 @@ use super::{
     make::{self, Recipient},
 };
 use crate::{
-    log::{self, Event, Found},
+    log::{self, Event, LogPart},
     lost::Lost,
 };
 
@@ -182,7 +182,7 @@ impl FanOut {
 }
 
 /// The result of one batch.
-struct Step {
+struct FanOutBatch {
     deliveries: usize,
     filter_errors: i64,
     /// Events that retention deleted before they were read.
@@ -194,7 +194,11 @@ struct Step {
 
 /// Judges a batch of events for an endpoint. Returns `None` if the endpoint is locked by another
 /// transaction, paused, disabled or deleted.
-async fn advance(db: &mut Db, endpoint_id: &str, room: Option<Room>) -> QueryResult<Option<Step>> {
+async fn advance(
+    db: &mut Db,
+    endpoint_id: &str,
+    room: Option<Room>,
+) -> QueryResult<Option<FanOutBatch>> {
     let turn = prepared(TURN).bind::<Integer, _>(FAN_OUT).bind::<Text, _>(endpoint_id);
     let Turn { is_ours: true } = turn.get_result(db).await? else { return Ok(None) };
     let endpoint: Option<Endpoint> =
@@ -208,7 +212,7 @@ async fn advance(db: &mut Db, endpoint_id: &str, room: Option<Room>) -> QueryRes
         None => Room { left: make::room(db, endpoint_id).await?, counted: Instant::now() },
     };
     if room.left <= 0 {
-        return Ok(Some(Step {
+        return Ok(Some(FanOutBatch {
             deliveries: 0,
             filter_errors: 0,
             lost: None,
@@ -222,7 +226,7 @@ async fn advance(db: &mut Db, endpoint_id: &str, room: Option<Room>) -> QueryRes
     let until = cursor.head.min(from + WINDOW);
     let most = BATCH.min(room.left);
     let (tenant_id, types) = (&endpoint.tenant_id, judge.types());
-    let Found { events, reached } =
+    let LogPart { events, reached } =
         log::read(db, tenant_id, (from, until), types.as_deref(), most).await?;
     let taken: Vec<&Event> = events.iter().filter(|event| judge.takes(event)).collect();
     let to = Recipient { endpoint_id, tenant_id };
@@ -236,7 +240,7 @@ async fn advance(db: &mut Db, endpoint_id: &str, room: Option<Room>) -> QueryRes
         .bind::<Nullable<BigInt>, _>(lost.map(|lost| lost.to))
         .execute(db)
         .await?;
-    Ok(Some(Step {
+    Ok(Some(FanOutBatch {
         deliveries: taken.len(),
         filter_errors: judge.errors,
         lost,

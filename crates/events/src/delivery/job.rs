@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::{
     client::{BODY, WHOLE},
     endpoint::Endpoint,
-    places::Place,
+    places::DeliveryPlace,
 };
 
 /// How much longer than a whole attempt a lease must last.
@@ -18,7 +18,7 @@ const MARGIN: Duration = Duration::from_secs(2);
 pub(super) struct Job {
     pub(super) id: String,
     pub(super) endpoint: Arc<Endpoint>,
-    pub(super) place: Arc<Place>,
+    pub(super) place: Arc<DeliveryPlace>,
     pub(super) event_id: String,
     pub(super) sequence: i64,
     /// The event's bytes; `None` if retention has deleted them.

@@ -25,7 +25,7 @@ pub(super) fn count_held(kind: &'static str, held: Duration) {
 
 /// The endpoint, tenant and host that a delivery counts towards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct DeliveryPlace {
     pub(super) endpoint_id: String,
     pub(super) tenant_id: String,
     pub(super) host: String,
@@ -56,8 +56,8 @@ impl Places {
         self.all >= self.limits.node
     }
 
-    pub(super) fn have_room(&self, place: &Place) -> bool {
-        let Place { endpoint_id, tenant_id, host } = place;
+    pub(super) fn have_room(&self, place: &DeliveryPlace) -> bool {
+        let DeliveryPlace { endpoint_id, tenant_id, host } = place;
         let of = |counts: &HashMap<String, usize>, name| counts.get(name).copied().unwrap_or(0);
         of(&self.endpoints, endpoint_id) < self.limits.endpoint
             && of(&self.tenants, tenant_id) < self.limits.tenant
@@ -65,7 +65,7 @@ impl Places {
     }
 
     /// Whether the endpoint is at its limit, or one below it because an attempt has just ended.
-    pub(super) fn are_of_endpoint(&self, place: &Place) -> bool {
+    pub(super) fn are_of_endpoint(&self, place: &DeliveryPlace) -> bool {
         let held = self.endpoints.get(&place.endpoint_id).copied().unwrap_or(0);
         held + 1 >= self.limits.endpoint
     }
@@ -76,7 +76,7 @@ impl Places {
         self.tenants.iter().filter(move |(_, held)| is_full(**held)).map(|(id, _)| id)
     }
 
-    pub(super) fn add(&mut self, place: &Place) {
+    pub(super) fn add(&mut self, place: &DeliveryPlace) {
         for (counts, name) in self.counts(place) {
             match counts.get_mut(name) {
                 Some(count) => *count += 1,
@@ -86,7 +86,7 @@ impl Places {
         self.all += 1;
     }
 
-    pub(super) fn remove(&mut self, place: &Place) {
+    pub(super) fn remove(&mut self, place: &DeliveryPlace) {
         for (counts, name) in self.counts(place) {
             if let Some(count) = counts.get_mut(name) {
                 *count -= 1;
@@ -98,7 +98,10 @@ impl Places {
         self.all -= 1;
     }
 
-    fn counts<'a>(&mut self, place: &'a Place) -> [(&mut HashMap<String, usize>, &'a str); 3] {
+    fn counts<'a>(
+        &mut self,
+        place: &'a DeliveryPlace,
+    ) -> [(&mut HashMap<String, usize>, &'a str); 3] {
         [
             (&mut self.endpoints, &place.endpoint_id),
             (&mut self.tenants, &place.tenant_id),
@@ -114,8 +117,11 @@ mod tests {
     #[test]
     fn what_ends_leaves_its_place() {
         let mut running = Places::of(RUNNING);
-        let place =
-            Place { endpoint_id: "e".to_owned(), tenant_id: "t".to_owned(), host: "h".to_owned() };
+        let place = DeliveryPlace {
+            endpoint_id: "e".to_owned(),
+            tenant_id: "t".to_owned(),
+            host: "h".to_owned(),
+        };
         for _ in 0..RUNNING.endpoint {
             assert!(running.have_room(&place));
             running.add(&place);

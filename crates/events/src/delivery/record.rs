@@ -138,7 +138,7 @@ pub(super) async fn record(db: &mut Db, ended: &[Arc<Ended>]) -> QueryResult<Rec
 
 async fn lock(db: &mut Db, ended: &[Arc<Ended>]) -> QueryResult<BTreeMap<String, Endpoint>> {
     let ids: HashSet<&str> = ended.iter().map(|one| &*one.job.endpoint.id).collect();
-    let rows: Vec<Row> =
+    let rows: Vec<BreakerRow> =
         prepared(CURSORS).bind::<Array<Text>, _>(Vec::from_iter(ids)).load(db).await?;
     let endpoints = rows.into_iter().map(|row| {
         let breaker = breaker::read(&row.breaker, row.breaker_count, row.breaker_until);
@@ -361,7 +361,7 @@ pub(super) async fn disable(db: &mut Db, disabled: Vec<Disabled>) -> QueryResult
 }
 
 #[derive(QueryableByName)]
-struct Row {
+struct BreakerRow {
     #[diesel(sql_type = Text)]
     endpoint_id: String,
     #[diesel(sql_type = Text)]

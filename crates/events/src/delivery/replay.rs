@@ -21,7 +21,7 @@ use super::{
     make::{self, Recipient},
 };
 use crate::{
-    log::{self, Event, Found},
+    log::{self, Event, LogPart},
     lost::Lost,
 };
 
@@ -104,7 +104,7 @@ async fn round(shared: &Shared) -> Result<bool, store::Error> {
 }
 
 /// The result of one batch.
-struct Step {
+struct ReplayBatch {
     endpoint_id: String,
     deliveries: usize,
     /// Events that retention deleted before they were read.
@@ -115,7 +115,7 @@ struct Step {
 /// Processes one batch of a replay.
 ///
 /// Returns `None` if another transaction has locked the replay, or its endpoint has no room.
-async fn step(db: &mut Db, id: &str) -> QueryResult<Option<Step>> {
+async fn step(db: &mut Db, id: &str) -> QueryResult<Option<ReplayBatch>> {
     let found = diesel::sql_query(REPLAY).bind::<Text, _>(id).get_result(db).await;
     let found: Option<Replay> = found.optional()?;
     let Some(replay) = found else { return Ok(None) };
@@ -124,7 +124,7 @@ async fn step(db: &mut Db, id: &str) -> QueryResult<Option<Step>> {
         return Ok(None);
     }
     let (tenant_id, until, most) = (&replay.tenant_id, replay.until_sequence, BATCH.min(room));
-    let Found { events, reached } =
+    let LogPart { events, reached } =
         log::read(db, tenant_id, (replay.position, until), None, most).await?;
     let first = events.as_slice().first().map(|event| event.sequence);
     let lost = Lost::before(replay.position, first, until);
@@ -141,7 +141,12 @@ async fn step(db: &mut Db, id: &str) -> QueryResult<Option<Step>> {
         .execute(db)
         .await?;
     let deliveries = taken.len();
-    Ok(Some(Step { endpoint_id: replay.endpoint_id, deliveries, lost, has_more: reached < until }))
+    Ok(Some(ReplayBatch {
+        endpoint_id: replay.endpoint_id,
+        deliveries,
+        lost,
+        has_more: reached < until,
+    }))
 }
 
 #[derive(QueryableByName)]

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::places::{Place, Places};
+use super::places::{DeliveryPlace, Places};
 
 pub(super) const LANES: usize = 3;
 /// The lane of each turn. If that lane has no delivery to send, another lane is served.
@@ -14,7 +14,7 @@ const PATTERN: [usize; 6] = [0, 0, 1, 0, 1, 2];
 /// An endpoint with deliveries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Candidate {
-    pub(super) place: Place,
+    pub(super) place: DeliveryPlace,
     /// The number of due deliveries in each lane.
     pub(super) due: [usize; LANES],
 }
@@ -92,7 +92,7 @@ impl Turns {
 
     /// Forgets the turns of endpoints and tenants without waiting deliveries, if there are many.
     pub(super) fn forget<'c>(&mut self, candidates: impl Iterator<Item = &'c Candidate>) {
-        let places: Vec<&Place> = candidates.map(|candidate| &candidate.place).collect();
+        let places: Vec<&DeliveryPlace> = candidates.map(|candidate| &candidate.place).collect();
         if self.endpoints.len() > 2 * places.len() + 1024 {
             let endpoints: HashSet<&String> = places.iter().map(|one| &one.endpoint_id).collect();
             let tenants: HashSet<&String> = places.iter().map(|one| &one.tenant_id).collect();
@@ -116,9 +116,9 @@ mod tests {
         *,
     };
 
-    fn place(endpoint: &str, tenant: &str, host: &str) -> Place {
+    fn place(endpoint: &str, tenant: &str, host: &str) -> DeliveryPlace {
         let (endpoint_id, tenant_id) = (endpoint.to_owned(), tenant.to_owned());
-        Place { endpoint_id, tenant_id, host: host.to_owned() }
+        DeliveryPlace { endpoint_id, tenant_id, host: host.to_owned() }
     }
 
     fn candidate(endpoint: &str, tenant: &str, host: &str, due: [usize; LANES]) -> Candidate {

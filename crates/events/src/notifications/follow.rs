@@ -24,8 +24,8 @@ use chrono::DateTime;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::reader::{Reader, Row, failed, floor};
-use crate::follow::Place;
+use super::reader::{NotificationRow, Reader, failed, floor};
+use crate::follow::OpenStream;
 
 /// The most notifications that are read at once.
 const READ: i64 = 100;
@@ -48,8 +48,8 @@ pub(super) struct Follow {
     pub(super) position: i64,
     /// Notifications from the floor on that were sent or are older than the stream.
     pub(super) sent: BTreeSet<String>,
-    pub(super) unsent: VecDeque<Row>,
-    pub(super) _place: Place,
+    pub(super) unsent: VecDeque<NotificationRow>,
+    pub(super) _place: OpenStream,
 }
 
 impl MessageSource for Follow {

@@ -37,7 +37,7 @@ pub(super) struct Reader {
 }
 
 #[derive(QueryableByName)]
-pub(super) struct Row {
+pub(super) struct NotificationRow {
     #[diesel(sql_type = Text)]
     pub(super) id: String,
     #[diesel(sql_type = Text)]
@@ -52,8 +52,8 @@ pub(super) struct Row {
     read_at: Option<DateTime<Utc>>,
 }
 
-impl From<Row> for Notification {
-    fn from(row: Row) -> Self {
+impl From<NotificationRow> for Notification {
+    fn from(row: NotificationRow) -> Self {
         Self {
             id: row.id,
             kind: row.kind,
@@ -103,7 +103,7 @@ impl Reader {
         before: Option<String>,
         unread: bool,
         limit: i64,
-    ) -> QueryResult<Vec<Row>> {
+    ) -> QueryResult<Vec<NotificationRow>> {
         diesel::sql_query(format!(
             "{COLUMNS} {VISIBLE} AND ($4 IS NULL OR n.id < $4) AND (NOT $5 OR r.id IS NULL) \
              ORDER BY n.id DESC LIMIT $6"
@@ -143,7 +143,7 @@ impl Reader {
         .await
     }
 
-    pub(super) async fn one(&self, db: &mut Db, id: &str) -> QueryResult<Option<Row>> {
+    pub(super) async fn one(&self, db: &mut Db, id: &str) -> QueryResult<Option<NotificationRow>> {
         let rows = diesel::sql_query(format!("{COLUMNS} {VISIBLE} AND n.id = $4"))
             .bind::<Text, _>(self.tenant_id.as_str())
             .bind::<Text, _>(&self.role)
@@ -162,7 +162,7 @@ impl Reader {
         floor: &str,
         sent: &[&str],
         limit: i64,
-    ) -> QueryResult<Vec<Row>> {
+    ) -> QueryResult<Vec<NotificationRow>> {
         diesel::sql_query(format!(
             "{COLUMNS} {VISIBLE} AND n.id >= $4 AND n.id <> ALL ($5) ORDER BY n.id LIMIT $6"
         ))

@@ -47,7 +47,7 @@ pub(super) struct New {
 }
 
 #[derive(QueryableByName)]
-struct Row {
+struct SubscriptionRow {
     #[diesel(sql_type = Text)]
     id: String,
     #[diesel(sql_type = Text)]
@@ -64,8 +64,8 @@ struct Row {
     renewed_at: DateTime<Utc>,
 }
 
-impl From<Row> for PushSubscription {
-    fn from(row: Row) -> Self {
+impl From<SubscriptionRow> for PushSubscription {
+    fn from(row: SubscriptionRow) -> Self {
         Self {
             id: row.id,
             origin: row.origin,
@@ -119,7 +119,7 @@ impl Person {
             "SELECT {SHOWN} FROM push_subscriptions WHERE tenant_id = $1 AND person = $2 ORDER BY id"
         );
         let query = diesel::sql_query(query).bind::<Text, _>(&self.tenant_id);
-        let rows: Vec<Row> = query.bind::<Text, _>(&self.person).load(db).await?;
+        let rows: Vec<SubscriptionRow> = query.bind::<Text, _>(&self.person).load(db).await?;
         Ok(rows.into_iter().map(PushSubscription::from).collect())
     }
 
@@ -186,7 +186,7 @@ impl Person {
         if excluded { Err(forbidden()) } else { Ok(()) }
     }
 
-    async fn renew(&self, db: &mut Db, new: &New) -> QueryResult<Option<Row>> {
+    async fn renew(&self, db: &mut Db, new: &New) -> QueryResult<Option<SubscriptionRow>> {
         let query = format!(
             "UPDATE push_subscriptions \
              SET subject = $4, email = $5, role = $6, label = $7, expires_at = $8, \
@@ -232,7 +232,13 @@ impl Person {
         Ok(counted.count)
     }
 
-    async fn insert(&self, db: &mut Db, new: &New, id: &str, sealed: Vec<u8>) -> QueryResult<Row> {
+    async fn insert(
+        &self,
+        db: &mut Db,
+        new: &New,
+        id: &str,
+        sealed: Vec<u8>,
+    ) -> QueryResult<SubscriptionRow> {
         let query = format!(
             "INSERT INTO push_subscriptions (id, tenant_id, person, subject, email, role, \
                  endpoint_code, sealed_endpoint, origin, label, expires_at) \

@@ -36,7 +36,7 @@ struct OfATenant {
 }
 
 /// A push that waits or is being sent. Dropping it makes room for another one.
-pub(super) struct Place {
+pub(super) struct WaitingPush {
     pub(super) due: Due,
     /// Limits the concurrent requests of the push's tenant.
     pub(super) in_flight: Arc<Semaphore>,
@@ -48,7 +48,7 @@ impl Waiting {
     ///
     /// # Errors
     /// Too many pushes wait.
-    pub(super) fn place(self: &Arc<Self>, due: Due) -> Result<Option<Place>, TooMany> {
+    pub(super) fn place(self: &Arc<Self>, due: Due) -> Result<Option<WaitingPush>, TooMany> {
         let mut taken = self.0.lock();
         let known = taken.tenants.get(&due.tenant_id).map(|own| &own.dues);
         if known.is_some_and(|dues| dues.contains(&due)) {
@@ -64,7 +64,7 @@ impl Waiting {
         });
         own.dues.insert(due.clone());
         let in_flight = Arc::clone(&own.in_flight);
-        Ok(Some(Place { due, in_flight, waiting: Arc::clone(self) }))
+        Ok(Some(WaitingPush { due, in_flight, waiting: Arc::clone(self) }))
     }
 }
 
@@ -72,7 +72,7 @@ impl Waiting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooMany;
 
-impl Drop for Place {
+impl Drop for WaitingPush {
     fn drop(&mut self) {
         let mut taken = self.waiting.0.lock();
         taken.all -= 1;

@@ -16,7 +16,7 @@ use tokio::{sync::Semaphore, task::JoinSet, time::sleep};
 use super::{
     due::{self, Due, Ending},
     vapid::Vapid,
-    waiting::{Place, TooMany, Waiting},
+    waiting::{TooMany, Waiting, WaitingPush},
 };
 use crate::delivery::Deliveries;
 
@@ -124,14 +124,14 @@ impl Sender {
     }
 
     /// Adds the push, unless an equal push or too many pushes wait.
-    fn place(&self, due: Due) -> Option<Place> {
+    fn place(&self, due: Due) -> Option<WaitingPush> {
         self.waiting.place(due).unwrap_or_else(|TooMany| {
             count("dropped");
             None
         })
     }
 
-    async fn push(self: Arc<Self>, place: Place) {
+    async fn push(self: Arc<Self>, place: WaitingPush) {
         let ending = self.send(&place).await;
         if ending == Ending::Unsent {
             return;
@@ -148,7 +148,7 @@ impl Sender {
     }
 
     /// Sends the push. Retries it if the push service responds with 429 or 5xx.
-    async fn send(&self, place: &Place) -> Ending {
+    async fn send(&self, place: &WaitingPush) -> Ending {
         let mut back_off = BACK_OFF.into_iter();
         loop {
             let answer = match self.attempt(place).await {
@@ -180,7 +180,7 @@ impl Sender {
     /// Sends one request. Returns `None` if the push may no longer be sent.
     ///
     /// If there was no response, the answer has no status.
-    async fn attempt(&self, place: &Place) -> Result<Option<Answer>, Error> {
+    async fn attempt(&self, place: &WaitingPush) -> Result<Option<Answer>, Error> {
         // The tenant's semaphore is acquired first. A push that waits for other pushes of its
         // tenant then uses none of the node's requests. Neither semaphore is ever closed.
         let Ok(_own) = place.in_flight.acquire().await else { return Ok(None) };

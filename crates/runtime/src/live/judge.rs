@@ -22,7 +22,7 @@ use tokio::{
 
 use super::{
     super::{cache, facts::FactSource, stored_permission::StoredPermission},
-    watched::{Found, Over, Permission, Tenant, WatchedPermissions},
+    watched::{LiveJudgement, Over, Permission, Tenant, WatchedPermissions},
 };
 use authority_api::error::{ApiError, ErrorCode};
 use authority_core::{
@@ -191,7 +191,7 @@ impl Slice {
             let has_turned = found.turn.is_some_and(|turn| turn <= self.now);
             if is_known && !has_turned && !rests_on_acts(&permission, &present) {
                 *judged_on = Some(present);
-                permission.tell(Found { round: self.number, ..found });
+                permission.tell(LiveJudgement { round: self.number, ..found });
             } else {
                 drop(judged_on);
                 changed.push(permission);
@@ -206,9 +206,9 @@ impl Slice {
         }
     }
 
-    fn found(&mut self, permission: &Permission, stored: &Stored) -> Found {
+    fn found(&mut self, permission: &Permission, stored: &Stored) -> LiveJudgement {
         let (id, round) = (&permission.decision_id, self.number);
-        let over = |why| Found { round, over: Some(why), turn: None };
+        let over = |why| LiveJudgement { round, over: Some(why), turn: None };
         let question = match stored.get(id).map(StoredPermission::question) {
             Some(Ok(question)) => question,
             Some(Err(error)) => {
@@ -235,7 +235,7 @@ impl Slice {
         }
         let turn = next_turn(&present, self.now);
         *permission.judged_on.lock() = Some(present);
-        Found { round, over: None, turn }
+        LiveJudgement { round, over: None, turn }
     }
 
     /// Gathers the tenant's facts for the request. Empty for an unknown tenant.

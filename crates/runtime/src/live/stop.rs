@@ -37,7 +37,7 @@ use authority_evidence as evidence;
 const UNAVAILABLE: &str = "authority.unavailable";
 
 /// A stored decision, and the tenant's revision in the database.
-struct Found {
+struct WatchedDecision {
     id: String,
     tenant_id: TenantId,
     decision: String,
@@ -83,7 +83,7 @@ impl Watches {
     }
 }
 
-async fn find(db: &mut Db, id: &str, caller: &Caller) -> QueryResult<Option<Found>> {
+async fn find(db: &mut Db, id: &str, caller: &Caller) -> QueryResult<Option<WatchedDecision>> {
     let columns = (decisions::tenant_id, decisions::decision, decisions::record, decisions::facts);
     let found: Option<(String, String, Vec<u8>, Vec<u8>)> =
         readable(id, caller).select(columns).first(db).await.optional()?;
@@ -91,7 +91,7 @@ async fn find(db: &mut Db, id: &str, caller: &Caller) -> QueryResult<Option<Foun
     let tenant_id = row_id(&tenant_id)?;
     let revision = graph::revision(db, &tenant_id).await?;
     let id = id.to_owned();
-    Ok(Some(Found { id, tenant_id, decision, record, facts, revision }))
+    Ok(Some(WatchedDecision { id, tenant_id, decision, record, facts, revision }))
 }
 
 /// A stream that watches one permission.

@@ -29,7 +29,7 @@ pub(super) enum Over {
 
 /// The result of judging a permission.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Found {
+pub(super) struct LiveJudgement {
     /// The number of the tenant's round.
     pub(super) round: u64,
     pub(super) over: Option<Over>,
@@ -43,16 +43,16 @@ pub(super) struct Permission {
     pub(super) permitted: Arc<Permitted>,
     /// The facts of its last judgement. Permissions with the same look-up keys share them.
     pub(super) judged_on: Mutex<Option<Arc<Gathered>>>,
-    found: watch::Sender<Found>,
+    found: watch::Sender<LiveJudgement>,
 }
 
 impl Permission {
-    pub(super) fn found(&self) -> Found {
+    pub(super) fn found(&self) -> LiveJudgement {
         *self.found.borrow()
     }
 
     /// Stores a result. Wakes the stream only if it has to react.
-    pub(super) fn tell(&self, found: Found) {
+    pub(super) fn tell(&self, found: LiveJudgement) {
         self.found.send_if_modified(|known| {
             let is_news = found.over.is_some() || found.turn != known.turn;
             *known = found;
@@ -120,7 +120,7 @@ impl WatchedPermissions {
     }
 
     pub(super) fn watch(&self, decision_id: String, permitted: Arc<Permitted>) -> Watched {
-        let found = watch::Sender::new(Found::default());
+        let found = watch::Sender::new(LiveJudgement::default());
         let receiver = found.subscribe();
         let judged_on = Mutex::default();
         let permission = Arc::new(Permission { decision_id, permitted, judged_on, found });
@@ -167,7 +167,7 @@ pub(super) struct Watched {
     all: WatchedPermissions,
     tenant: Arc<Tenant>,
     number: u64,
-    found: watch::Receiver<Found>,
+    found: watch::Receiver<LiveJudgement>,
     /// The revision for which a judgement was last requested. `turned` is the last due time for
     /// which one was requested.
     asked: Option<i64>,

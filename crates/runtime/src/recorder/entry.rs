@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::super::queue::Place;
+use super::super::queue::QueuePlace;
 use authority_api::idempotency::IdempotencyKey;
 use authority_decision::{Reason, verdict::Claims};
 use authority_evidence::PreparedFacts;
@@ -149,7 +149,7 @@ pub(super) struct Queued {
 /// outcome is sent.
 pub(super) struct Done {
     pub(super) sender: oneshot::Sender<Outcome>,
-    pub(super) _place: Arc<Place>,
+    pub(super) _place: Arc<QueuePlace>,
 }
 
 impl Done {

@@ -38,12 +38,12 @@ pub(super) struct Health(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    found: Option<Found>,
+    found: Option<Probe>,
     /// The last batch, if it failed.
     failed: Option<Failed>,
 }
 
-struct Found {
+struct Probe {
     at: Instant,
     outcome: Result<(), String>,
 }
@@ -59,7 +59,7 @@ struct Failed {
 
 impl State {
     fn find(&mut self, outcome: Result<(), String>) {
-        self.found = Some(Found { at: Instant::now(), outcome });
+        self.found = Some(Probe { at: Instant::now(), outcome });
     }
 }
 

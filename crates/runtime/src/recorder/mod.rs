@@ -23,7 +23,7 @@ use tokio::sync::{Mutex, Notify, mpsc, oneshot};
 
 pub use entry::{Entry, Hold, Keyed, Outcome, Stale};
 
-use super::{queue::Place, turn::Turn};
+use super::{queue::QueuePlace, turn::Turn};
 use authority_core::{
     clock::Clock,
     store::{Error, Store},
@@ -118,7 +118,12 @@ impl Recorder {
     /// Stores one entry and returns after its commit. The place is held until the entry is
     /// finished, even if its caller is gone. `turn` is marked as queued.
     #[tracing::instrument(level = "debug", skip_all)]
-    pub async fn record(&self, entry: Entry, place: Arc<Place>, turn: Option<&Turn>) -> Outcome {
+    pub async fn record(
+        &self,
+        entry: Entry,
+        place: Arc<QueuePlace>,
+        turn: Option<&Turn>,
+    ) -> Outcome {
         let (sender, answer) = oneshot::channel();
         let lane = if place.is_first() && self.all.progress.size() >= LARGE {
             &self.first

@@ -29,7 +29,7 @@ pub use roll_up::UsageRollUp;
 const PAGE: i32 = 100;
 
 /// Tenant, day, and the three counts.
-type Row = (String, NaiveDate, i64, i64, i64);
+type UsageRow = (String, NaiveDate, i64, i64, i64);
 
 /// Serves `UsageService`.
 pub(super) struct UsageHandlers {
@@ -70,7 +70,7 @@ impl UsageHandlers {
                 let same_day = usage_days::day.eq(*day).and(usage_days::tenant_id.gt(tenant_id));
                 query = query.filter(usage_days::day.lt(*day).or(same_day));
             }
-            let rows: Vec<Row> = query
+            let rows: Vec<UsageRow> = query
                 .order((usage_days::day.desc(), usage_days::tenant_id.asc()))
                 .limit(i64::try_from(size).unwrap_or(i64::MAX - 1) + 1)
                 .load(db)
@@ -94,7 +94,7 @@ impl UsageHandlers {
     }
 }
 
-fn day((tenant_id, day, allow, require_approval, deny): Row) -> UsageDay {
+fn day((tenant_id, day, allow, require_approval, deny): UsageRow) -> UsageDay {
     UsageDay { tenant_id, day: day.to_string(), allow, require_approval, deny }
 }
 

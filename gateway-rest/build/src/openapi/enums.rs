@@ -8,11 +8,11 @@ type Words = Vec<String>;
 
 /// The places at which each set of words occurs: message and field.
 #[derive(Default)]
-struct Found(BTreeMap<Words, BTreeSet<(String, String)>>);
+struct EnumPlaces(BTreeMap<Words, BTreeSet<(String, String)>>);
 
 /// Moves the inline enums of a document's schemas and parameters to components.
 pub(super) fn name(document: &mut Value) {
-    let mut found = Found::default();
+    let mut found = EnumPlaces::default();
     each(document, &mut |message, field, schema| {
         if let Some((words, _)) = words(schema) {
             let place = (base(message).to_owned(), field.to_owned());
@@ -42,7 +42,7 @@ pub(super) fn name(document: &mut Value) {
     }
 }
 
-impl Found {
+impl EnumPlaces {
     /// Returns a schema name for each set of words.
     ///
     /// If one field name uses the set in all messages, and uses no other set, the schema has the

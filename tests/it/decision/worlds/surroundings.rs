@@ -131,9 +131,9 @@ pub(super) fn drift(dice: &mut Dice<'_>, at: DateTime<Utc>) -> Drift {
 }
 
 /// Returns the finding that a check of this anchor would make now.
-fn found_of(anchor: &Anchor) -> Found {
+fn found_of(anchor: &Anchor) -> CheckedState {
     let newest = anchor.newest.as_ref();
-    Found {
+    CheckedState {
         anchor_id: anchor.id.clone(),
         snapshot_id: newest.map(|newest| newest.id.clone()),
         contested: newest.is_some_and(|newest| newest.contested),

@@ -2,18 +2,18 @@
 
 use bytes::Bytes;
 
-use super::row::Row;
+use super::row::IndexRow;
 use crate::format::Error;
 
 /// # Errors
 /// Always.
-pub fn write(_: &[Row], _: &str) -> Result<Vec<u8>, Error> {
+pub fn write(_: &[IndexRow], _: &str) -> Result<Vec<u8>, Error> {
     Err(no_feature())
 }
 
 /// # Errors
 /// Always.
-pub fn read(_: Bytes) -> Result<(Vec<Row>, String), Error> {
+pub fn read(_: Bytes) -> Result<(Vec<IndexRow>, String), Error> {
     Err(no_feature())
 }
 

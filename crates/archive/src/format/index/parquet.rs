@@ -16,8 +16,8 @@ use parquet::{
     schema::{parser::parse_message_type, types::TypePtr},
 };
 
-use super::row::{About, Row};
-use crate::format::{Error, frames::Place};
+use super::row::{About, IndexRow};
+use crate::format::{Error, frames::LinePlace};
 
 /// The most rows of an index: four times as many as a part has.
 const MOST_ROWS: u64 = 64 << 10;
@@ -51,14 +51,14 @@ fn schema() -> Result<TypePtr, Error> {
 ///
 /// # Errors
 /// Only a bug causes an error.
-pub fn write(rows: &[Row], part: &str) -> Result<Vec<u8>, Error> {
+pub fn write(rows: &[IndexRow], part: &str) -> Result<Vec<u8>, Error> {
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_created_by("agent-authority".to_owned());
     let mut file = SerializedFileWriter::new(Vec::new(), schema()?, Arc::new(properties.build()))?;
     let mut group = file.next_row_group()?;
-    let texts = |of: fn(&Row) -> &str| rows.iter().map(|row| of(row).into()).collect();
-    let numbers = |of: fn(&Row) -> i64| rows.iter().map(of).collect();
+    let texts = |of: fn(&IndexRow) -> &str| rows.iter().map(|row| of(row).into()).collect();
+    let numbers = |of: fn(&IndexRow) -> i64| rows.iter().map(of).collect();
     column(&mut group, Values::Texts(texts(|row| &row.about.decision_id)))?;
     column(&mut group, Values::Longs(numbers(|row| row.about.evaluated_at)))?;
     column(&mut group, Values::Texts(texts(|row| &row.about.subject)))?;
@@ -106,7 +106,7 @@ fn column(group: &mut SerializedRowGroupWriter<'_, Vec<u8>>, values: Values) -> 
 ///
 /// # Errors
 /// The object is not an index that this service could have written.
-pub fn read(object: Bytes) -> Result<(Vec<Row>, String), Error> {
+pub fn read(object: Bytes) -> Result<(Vec<IndexRow>, String), Error> {
     let size = object.len();
     let file = SerializedFileReader::new(object)?;
     let metadata = file.metadata();
@@ -152,13 +152,13 @@ pub fn read(object: Bytes) -> Result<(Vec<Row>, String), Error> {
                 reason_code: reasons[at].clone(),
                 log_index: logged[at],
             };
-            let place = Place {
+            let place = LinePlace {
                 offset: unsigned(offsets[at])?,
                 length: unsigned(lengths[at])?,
                 line: u32::try_from(lines[at]).map_err(|_| out_of_range())?,
                 sha256,
             };
-            rows.push(Row { about, place });
+            rows.push(IndexRow { about, place });
         }
     }
     Ok((rows, part))
@@ -225,7 +225,7 @@ fn out_of_range() -> Error {
 mod tests {
     use super::*;
 
-    fn row(number: u32) -> Row {
+    fn row(number: u32) -> IndexRow {
         let about = About {
             decision_id: format!("svc:decision:{number:064x}"),
             evaluated_at: 1_780_000_000_000_000 + i64::from(number),
@@ -235,19 +235,19 @@ mod tests {
             reason_code: "permission_granted".to_owned(),
             log_index: number.into(),
         };
-        let place = Place {
+        let place = LinePlace {
             offset: u64::from(number / 256) * 9000,
             length: 9000,
             line: number % 256,
             sha256: [u8::try_from(number / 256 % 256).unwrap(); 32],
         };
-        Row { about, place }
+        IndexRow { about, place }
     }
 
     #[test]
     fn an_index_is_read_as_it_was_written() {
         for count in [1, 300, 20_000] {
-            let rows: Vec<Row> = (0..count).map(row).collect();
+            let rows: Vec<IndexRow> = (0..count).map(row).collect();
             let object = write(&rows, "decisions-00001-abc.jsonl.zst").unwrap();
             let (read, part) = read(object.into()).unwrap();
             assert_eq!(read, rows);
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn no_more_is_read_than_is_written() {
-        let rows: Vec<Row> = (0..65_537).map(row).collect();
+        let rows: Vec<IndexRow> = (0..65_537).map(row).collect();
         let many = write(&rows, "part").unwrap();
         assert!(read(many.into()).unwrap_err().to_string().contains("more rows"));
         let long = "a".repeat(8 << 10);

@@ -3,7 +3,7 @@
 use authority_crypto::sha256;
 use authority_ids::DecisionId;
 
-use super::super::{Error, entry::Entry, frames::Place};
+use super::super::{Error, entry::Entry, frames::LinePlace};
 
 /// The fields that a decision can be searched by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl About {
 
 /// A decision and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct IndexRow {
     pub about: About,
-    pub place: Place,
+    pub place: LinePlace,
 }

@@ -8,7 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Error, LOGIN, OWNER, Options, PAUSE, place::Place, process, programs::Programs};
+use super::{
+    Error, LOGIN, OWNER, Options, PAUSE, place::ServerFolder, process, programs::Programs,
+};
 
 /// The server's settings. `fsync` and `synchronous_commit` stay on.
 const SETTINGS: &[(&str, &str)] = &[
@@ -49,7 +51,7 @@ const STARTING: Duration = Duration::from_mins(1);
 ///
 /// The caller holds the launch lock: no other process starts a server. The lock files of a dead
 /// server may therefore be removed.
-pub(super) fn is_running(place: &Place) -> Result<bool, Error> {
+pub(super) fn is_running(place: &ServerFolder) -> Result<bool, Error> {
     let since = Instant::now();
     while since.elapsed() < STARTING {
         if process::is_ready(&place.sockets) {
@@ -64,7 +66,7 @@ pub(super) fn is_running(place: &Place) -> Result<bool, Error> {
     Err(Error::Slow { log: tail(&place.log()) })
 }
 
-pub(super) fn launch(place: &Place, options: &Options) -> Result<Child, Error> {
+pub(super) fn launch(place: &ServerFolder, options: &Options) -> Result<Child, Error> {
     let programs = Programs::find(options.programs.as_deref(), place.version())?;
     if place.version().is_none() {
         initialise(place, &programs)?;
@@ -84,7 +86,11 @@ pub(super) fn launch(place: &Place, options: &Options) -> Result<Child, Error> {
     }
 }
 
-fn start_once(place: &Place, programs: &Programs, options: &Options) -> Result<Child, Error> {
+fn start_once(
+    place: &ServerFolder,
+    programs: &Programs,
+    options: &Options,
+) -> Result<Child, Error> {
     let path = place.log();
     let log = new_log(&path).map_err(Error::io("write", &path))?;
     let mut command = process::command(&programs.folder.join("postgres"), place.user);
@@ -123,7 +129,7 @@ fn new_log(path: &Path) -> io::Result<File> {
 }
 
 /// Creates the cluster under another name and renames it. A partial cluster is never used.
-fn initialise(place: &Place, programs: &Programs) -> Result<(), Error> {
+fn initialise(place: &ServerFolder, programs: &Programs) -> Result<(), Error> {
     let new = place.home.join("data.new");
     if let Err(fault) = fs::remove_dir_all(&new)
         && fault.kind() != io::ErrorKind::NotFound

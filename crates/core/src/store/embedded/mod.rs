@@ -27,7 +27,7 @@ use std::{
 use nix::{fcntl::OFlag, unistd::Pid};
 use parking_lot::Mutex;
 
-use self::place::Place;
+use self::place::ServerFolder;
 pub use self::{error::Error, remove::remove};
 use crate::worker::Worker;
 
@@ -63,13 +63,13 @@ pub struct Embedded(Arc<Server>);
 #[derive(Debug)]
 struct Server {
     options: Options,
-    place: Place,
+    place: ServerFolder,
     is_joined: bool,
-    held: Mutex<Held>,
+    held: Mutex<ServerHandle>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct ServerHandle {
     /// The server's process; `None` if another process started it.
     child: Option<Child>,
     /// Locked as shared; `None` after leaving.
@@ -83,13 +83,13 @@ impl Embedded {
     }
 
     pub fn start_blocking(options: Options) -> Result<Self, Error> {
-        let place = Place::prepare(&options.data_dir)?;
+        let place = ServerFolder::prepare(&options.data_dir)?;
         let _launch = launch_lock(&place)?;
         let users = open_lock(&place, "users.lock")?;
         users.lock_shared().map_err(Error::io("lock", &place.home))?;
         let is_joined = launch::is_running(&place)?;
         let child = if is_joined { None } else { Some(launch::launch(&place, &options)?) };
-        let held = Mutex::new(Held { child, users: Some(users) });
+        let held = Mutex::new(ServerHandle { child, users: Some(users) });
         Ok(Self(Arc::new(Server { options, place, is_joined, held })))
     }
 
@@ -255,13 +255,13 @@ where
 }
 
 /// Takes the lock for starting and stopping the server. It is held until it is dropped.
-fn launch_lock(place: &Place) -> Result<File, Error> {
+fn launch_lock(place: &ServerFolder) -> Result<File, Error> {
     let launch = open_lock(place, "launch.lock")?;
     launch.lock().map_err(Error::io("lock", &place.home))?;
     Ok(launch)
 }
 
-fn open_lock(place: &Place, name: &str) -> Result<File, Error> {
+fn open_lock(place: &ServerFolder, name: &str) -> Result<File, Error> {
     let path = place.home.join(name);
     // The folder belongs to the database's user. When run as root, this must not follow the user's
     // links.

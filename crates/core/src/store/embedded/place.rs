@@ -31,7 +31,7 @@ pub(super) struct Other {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct ServerFolder {
     pub(super) home: PathBuf,
     /// The folder of the socket: `home`, or a shorter path.
     pub(super) sockets: PathBuf,
@@ -41,7 +41,7 @@ pub(super) struct Place {
     wanted: PathBuf,
 }
 
-impl Place {
+impl ServerFolder {
     /// Creates the folders: `data_dir/postgres`, private to the server's user.
     pub(super) fn prepare(data_dir: &Path) -> Result<Self, Error> {
         if version_in(&data_dir.join("postgres")).is_none() {

@@ -16,7 +16,7 @@ use nix::{
     unistd::Pid,
 };
 
-use super::place::{Other, Place};
+use super::place::{Other, ServerFolder};
 
 /// Builds a command for a Postgres program, run as `user`.
 ///
@@ -55,7 +55,7 @@ pub(super) fn is_ready(sockets: &Path) -> bool {
 /// Returns the pid in the data directory's lock file, if that process is the server.
 ///
 /// After a crash or a reboot, another process may have the same number.
-pub(super) fn postmaster(place: &Place) -> Option<Pid> {
+pub(super) fn postmaster(place: &ServerFolder) -> Option<Pid> {
     let file = fs::read_to_string(place.data().join("postmaster.pid")).ok()?;
     let pid = Pid::from_raw(file.lines().next()?.trim().parse().ok()?);
     let is_it = pid.as_raw() > 1 && is_alive(pid) && names(pid, &place.data());
@@ -74,7 +74,7 @@ fn is_of(pid: Pid, user: Other) -> bool {
 /// Removes the lock files of a dead server.
 ///
 /// Postgres itself would mistake any live process with that pid for the dead server.
-pub(super) fn clear_locks(place: &Place) -> io::Result<()> {
+pub(super) fn clear_locks(place: &ServerFolder) -> io::Result<()> {
     for file in [
         place.data().join("postmaster.pid"),
         place.sockets.join(".s.PGSQL.5432.lock"),
@@ -88,7 +88,7 @@ pub(super) fn clear_locks(place: &Place) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether this path is among the process's arguments, as [`Place::data`] is for the server.
+/// Whether this path is among the process's arguments, as [`ServerFolder::data`] is for the server.
 fn names(pid: Pid, data: &Path) -> bool {
     let wanted = data.as_os_str().as_bytes();
     if let Ok(arguments) = fs::read(format!("/proc/{pid}/cmdline")) {

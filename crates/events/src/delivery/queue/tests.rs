@@ -3,7 +3,7 @@
 use authority_webhook::retry::{Answer, ErrorClass, FAILURES_TO_OPEN, Schedule};
 
 use super::{
-    super::{attempt::Outcome, endpoint::Endpoint, places::Place},
+    super::{attempt::Outcome, endpoint::Endpoint, places::DeliveryPlace},
     *,
 };
 
@@ -23,7 +23,7 @@ fn job(endpoint: &str, tenant: &str, per_second: i32) -> Job {
     Job {
         id: String::new(),
         endpoint: Arc::new(endpoint),
-        place: Arc::new(Place { endpoint_id, tenant_id, host: String::new() }),
+        place: Arc::new(DeliveryPlace { endpoint_id, tenant_id, host: String::new() }),
         event_id: String::new(),
         sequence: 1,
         body: None,

@@ -57,7 +57,7 @@ impl Shared {
                 .bind::<BigInt, _>(i64::try_from(size + 1).unwrap_or(i64::MAX))
                 .load(db)
                 .await;
-            let rows: Vec<Row> = rows.map_err(store::Error::from)?;
+            let rows: Vec<ReplayRow> = rows.map_err(store::Error::from)?;
             Ok::<_, ApiError>(rows)
         });
         let mut replays: Vec<_> = read.await?.into_iter().map(WebhookReplay::from).collect();
@@ -80,7 +80,7 @@ pub(super) async fn show(
         .get_result(db)
         .await
         .optional();
-    let found: Option<Row> = found.map_err(store::Error::from)?;
+    let found: Option<ReplayRow> = found.map_err(store::Error::from)?;
     let found = found.ok_or_else(|| ApiError::not_found(KIND, id))?;
     let counts = diesel::sql_query(COUNTS).bind::<Text, _>(id).get_result(db).await;
     let counts: Counts = counts.map_err(store::Error::from)?;
@@ -106,7 +106,7 @@ struct Counts {
 }
 
 #[derive(QueryableByName)]
-struct Row {
+struct ReplayRow {
     #[diesel(sql_type = Text)]
     id: String,
     #[diesel(sql_type = Text)]
@@ -140,8 +140,8 @@ struct Row {
 }
 
 /// Leaves out the numbers of deliveries in each state, which need another query.
-impl From<Row> for WebhookReplay {
-    fn from(row: Row) -> Self {
+impl From<ReplayRow> for WebhookReplay {
+    fn from(row: ReplayRow) -> Self {
         Self {
             id: row.id,
             endpoint_id: row.endpoint_id,
