@@ -5,6 +5,7 @@
 //! service.
 
 mod circles;
+mod functions;
 mod guards;
 mod ids;
 mod links;
@@ -114,7 +115,6 @@ const MODULES: &[(&str, &[&[&str]])] = &[
 
 /// Markers that show in a file's first line that the file is generated.
 const GENERATED: &[&str] = &["@generated", "print-schema"];
-const LONGEST_FILE: usize = 400;
 /// File names that do not describe the content.
 const EMPTY_NAMES: &[&str] = &["common", "helper", "helpers", "manager", "misc", "util", "utils"];
 
@@ -137,7 +137,7 @@ fn modules_use_only_what_is_below_them() {
 }
 
 #[test]
-fn files_are_short_say_what_they_are_for_and_are_named_for_it() {
+fn files_say_what_they_are_for_and_are_named_for_it() {
     let mut faults = Vec::new();
     for file in ["src", "crates", "tests", "gateway-rest", "build", "build.rs"]
         .iter()
@@ -147,10 +147,6 @@ fn files_are_short_say_what_they_are_for_and_are_named_for_it() {
         let first = text.lines().next().unwrap_or_default();
         if GENERATED.iter().any(|mark| first.contains(mark)) {
             continue;
-        }
-        let lines = text.lines().count();
-        if lines > LONGEST_FILE {
-            faults.push(format!("{}: {lines} lines, {LONGEST_FILE} at most", file.display()));
         }
         if !first.starts_with("//!") {
             faults.push(format!(

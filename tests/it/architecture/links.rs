@@ -151,6 +151,31 @@ fn each_mentioned_page_is_there() {
     assert!(mentions > 50, "{mentions}");
 }
 
+/// Each path in ARCHITECTURE.md's table of features leads to a file or folder.
+#[test]
+fn folders_of_features_are_there() {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let (_, table) = page.split_once("## Features and their folders").unwrap();
+    let table = table.split("\n## ").next().unwrap();
+    let (mut folders, mut faults) = (0, Vec::new());
+    for row in table.lines().filter(|line| line.starts_with("| ")) {
+        for (column, cell) in row.split('|').skip(2).enumerate() {
+            for path in cell.split('`').skip(1).step_by(2) {
+                folders += 1;
+                let path = match path.split_once('/').filter(|_| column > 0) {
+                    Some((name, rest)) => format!("crates/{name}/src/{rest}"),
+                    None => format!("proto/authority/{path}"),
+                };
+                if !root().join(&path).exists() {
+                    faults.push(path);
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(folders > 50, "{folders}");
+}
+
 #[test]
 fn headings_have_the_anchors_of_github() {
     let page =
