@@ -216,7 +216,7 @@ impl Listening {
             let mut settings = Settings::new(config, surfaces);
             settings.bounds.connections = connections;
             settings.budget = Arc::clone(&budget);
-            let router = transport::with_response_layer(app.entry.clone(), &settings);
+            let router = transport::Answers::layered(app.entry.clone(), &settings);
             let closing = closing(shutdown, config.lame_duck());
             serving.spawn(transport::serve(listener, router, closing, settings));
         }

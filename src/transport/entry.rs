@@ -73,7 +73,8 @@ pub enum Answers {
 }
 
 impl Answers {
-    pub(super) fn layered(entry: Entry, settings: &Settings) -> Self {
+    /// Adds the headers, limits and panic handling of every response.
+    pub fn layered(entry: Entry, settings: &Settings) -> Self {
         let inner = match cors::layer(settings) {
             Some(cors) => EitherService::Left(cors.layer(entry)),
             None => EitherService::Right(entry),

@@ -39,9 +39,11 @@ enum Phase {
     Closed,
 }
 
-pub(super) async fn serve(
+/// Serves `answers` until `shutdown` resolves, then drains: at most
+/// `settings.bounds.drain` and a second.
+pub async fn serve(
     listener: TcpListener,
-    answers: Answers,
+    answers: impl Into<Answers>,
     shutdown: impl Future<Output = ()> + Send,
     settings: Settings,
 ) -> io::Result<()> {
@@ -49,7 +51,7 @@ pub(super) async fn serve(
     let places = Arc::new(Semaphore::new(settings.bounds.connections.min(Semaphore::MAX_PERMITS)));
     let all = u32::try_from(places.available_permits()).unwrap_or(u32::MAX);
     let drain = settings.bounds.drain;
-    let server = Arc::new(Server::new(answers, settings));
+    let server = Arc::new(Server::new(answers.into(), settings));
     let full = Full::new();
 
     let mut shutdown = pin!(shutdown);

@@ -26,10 +26,6 @@ mod socket;
 mod span;
 mod stall;
 
-use std::{future::Future, io};
-
-use tokio::net::TcpListener;
-
 pub use authority_model::access::Surfaces;
 
 pub use accept::prefers_html;
@@ -39,23 +35,8 @@ pub use client::Peer;
 pub use entry::{Answers, Direct, Entry};
 pub use headers::Embeddable;
 pub use holder::Holder;
+pub use listener::serve;
 pub use ops::ops;
 pub use refusal::{is_grpc, normalize_grpc_web};
 pub use request_id::RequestId;
 pub use settings::{Bounds, Settings};
-
-/// Serves `answers` until `shutdown` resolves, then drains: at most
-/// `settings.bounds.drain` and a second.
-pub async fn serve(
-    listener: TcpListener,
-    answers: impl Into<Answers>,
-    shutdown: impl Future<Output = ()> + Send,
-    settings: Settings,
-) -> io::Result<()> {
-    listener::serve(listener, answers.into(), shutdown, settings).await
-}
-
-/// Adds the headers, limits and panic handling of every response.
-pub fn with_response_layer(entry: Entry, settings: &Settings) -> Answers {
-    Answers::layered(entry, settings)
-}

@@ -14,9 +14,11 @@ mod template;
 use std::{collections::BTreeMap, fmt::Display};
 
 use proc_macro2::TokenStream;
-use prost_reflect::{DescriptorPool, MessageDescriptor, MethodDescriptor};
+use prost_reflect::{DescriptorPool, MethodDescriptor};
 use quote::quote;
 use serde_json::{Value, json};
+
+pub use openapi::{document as openapi, message_schema};
 
 /// The settings of the project that uses the library.
 #[derive(Clone, Debug)]
@@ -116,17 +118,6 @@ pub fn shapes(pool: &DescriptorPool, options: &Options) -> String {
     formatted(shapes::tables(pool, options))
 }
 
-/// Returns the JSON Schema 2020-12 of a message that the service writes as a separate document,
-/// such as an event. Nested messages are inlined. Members are required unless they are `optional`,
-/// no member is null, and additional members are permitted. The document's JSON is not protobuf's
-/// JSON mapping: a 64-bit integer is a number.
-///
-/// # Panics
-/// If the example in the message's comment is not JSON.
-pub fn message_schema(message: &MessageDescriptor, options: &Options) -> Value {
-    openapi::message_schema(message, options)
-}
-
 /// The parts of an `OpenAPI` document that the protos lack. Start from [`Info::new`].
 pub struct Info<'a> {
     pub title: String,
@@ -210,14 +201,6 @@ pub struct Requirement {
     pub scheme: String,
     /// Scopes or roles. The credential must have all of them.
     pub scopes: Vec<String>,
-}
-
-/// Returns the `OpenAPI` 3.1 document of the services of `options.packages`.
-///
-/// # Panics
-/// See [`routes`].
-pub fn openapi(pool: &DescriptorPool, options: &Options, info: &Info<'_>) -> Value {
-    openapi::document(pool, options, info)
 }
 
 /// Writes a number without a type suffix. The table's field then determines its type.

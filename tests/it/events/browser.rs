@@ -40,7 +40,7 @@ async fn callable_from(app: &TestApp, origin: &str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
     let settings = Settings { origins: [origin.parse().unwrap()].into(), ..Settings::default() };
-    let router = transport::with_response_layer(app.app.entry.clone(), &settings);
+    let router = transport::Answers::layered(app.app.entry.clone(), &settings);
     let shutdown = app.supervisor.shutdown().clone().cancelled_owned();
     tokio::spawn(transport::serve(listener, router, shutdown, settings));
     base

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use agent_authority::transport::{Settings, Surfaces, with_response_layer};
+use agent_authority::transport::{Answers, Settings, Surfaces};
 use allocation_counter::measure;
 use authority_core::store::Db;
 use axum::body::Body;
@@ -80,7 +80,7 @@ fn a_decision_allocates_no_more_than_before() {
         (app, key)
     });
     let settings = Settings { surfaces: Surfaces::ALL, ..Settings::default() };
-    let service = with_response_layer(app.app.entry.clone(), &settings);
+    let service = Answers::layered(app.app.entry.clone(), &settings);
     let kinds: [(_, MakeRequest, _); 2] =
         [("gRPC", over_grpc, OVER_GRPC), ("REST", over_rest, OVER_REST)];
     for (about, request, bound) in kinds {

@@ -177,7 +177,7 @@ impl TestApp {
         let (app, workers) = App::build(parts).await.unwrap();
         supervisor.run(workers);
         let settings = transport::Settings::new(&config, Surfaces::ALL);
-        let router = transport::with_response_layer(app.entry.clone(), &settings);
+        let router = transport::Answers::layered(app.entry.clone(), &settings);
         let shutdown = supervisor.shutdown().clone().cancelled_owned();
         tokio::spawn(transport::serve(listener, router, shutdown, settings));
         let holder = Holder::Owner { email: "owner@example.org".to_owned() };
@@ -190,7 +190,7 @@ impl TestApp {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let settings = transport::Settings { surfaces, ..transport::Settings::default() };
-        let router = transport::with_response_layer(self.app.entry.clone(), &settings);
+        let router = transport::Answers::layered(self.app.entry.clone(), &settings);
         let shutdown = self.supervisor.shutdown().clone().cancelled_owned();
         tokio::spawn(transport::serve(listener, router, shutdown, settings));
         base

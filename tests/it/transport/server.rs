@@ -51,7 +51,7 @@ pub(super) async fn serve_routes(routes: Router, settings: Settings) -> Served {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let shutdown = CancellationToken::new();
-    let router = transport::with_response_layer(routes.into(), &settings);
+    let router = transport::Answers::layered(routes.into(), &settings);
     let done = tokio::spawn(transport::serve(
         listener,
         router,

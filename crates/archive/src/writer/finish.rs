@@ -163,7 +163,8 @@ impl Archiver {
             for row in rows {
                 let id = DecisionId::parse(&row.about.decision_id);
                 let place = id.ok().and_then(|id| Month::time(&id));
-                let (hour, rest) = place.ok_or_else(|| internal("an id has no time"))?;
+                let (hour, rest) =
+                    place.ok_or_else(|| Error::Internal("an id has no time".to_owned()))?;
                 times.entry(hour).or_default().extend(rest);
             }
         }
@@ -285,10 +286,6 @@ fn objects(part: &Written) -> [Object; 2] {
         made(Content::Decisions, &part.name, part.bytes, &part.sha256),
         made(Content::Index, &part.index_name, part.index_bytes, &part.index_sha256),
     ]
-}
-
-fn internal(why: &str) -> Error {
-    Error::Internal(why.to_owned())
 }
 
 fn signed(number: u64) -> i64 {

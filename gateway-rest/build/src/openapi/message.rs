@@ -12,7 +12,14 @@ use crate::{
     descriptor::{self, Comment},
 };
 
-pub(crate) fn schema(message: &MessageDescriptor, options: &Options) -> Value {
+/// Returns the JSON Schema 2020-12 of a message that the service writes as a separate document,
+/// such as an event. Nested messages are inlined. Members are required unless they are `optional`,
+/// no member is null, and additional members are permitted. The document's JSON is not protobuf's
+/// JSON mapping: a 64-bit integer is a number.
+///
+/// # Panics
+/// If the example in the message's comment is not JSON.
+pub fn schema(message: &MessageDescriptor, options: &Options) -> Value {
     object(message, &mut Schemas::new(&[], options))
 }
 

@@ -19,11 +19,15 @@ use crate::{
     Info, Options, binding,
     descriptor::{self, Comment},
 };
-pub(crate) use message::schema as message_schema;
+pub use message::schema as message_schema;
 use operation::Operation;
 use schema::Schemas;
 
-pub(crate) fn document(pool: &DescriptorPool, options: &Options, info: &Info<'_>) -> Value {
+/// Returns the `OpenAPI` 3.1 document of the services of `options.packages`.
+///
+/// # Panics
+/// See [`crate::routes`].
+pub fn document(pool: &DescriptorPool, options: &Options, info: &Info<'_>) -> Value {
     let services = descriptor::services(pool, options);
     let mut schemas = Schemas::new(&services, options);
     schemas.put("Error", info.error.clone());
