@@ -1,9 +1,8 @@
 //! The frame of every page in a session.
 
-use authority_api::identity::{Caller, CallerKind};
-use authority_ids::TenantId;
+use authority_api::identity::CallerKind;
 
-use crate::{assets::VERSION, meanings, menu::Group, query::encoded, rpc, show::short, view::View};
+use crate::{assets::VERSION, meanings, menu::Group, query::encoded, rpc, view::View};
 
 /// The sections of pages.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -149,7 +148,7 @@ impl Frame {
             person: view.caller.actor.clone(),
             role_means: if is_owner { meanings::role("owner") } else { meanings::role(&role) },
             role,
-            tenant: tenant(&view.caller, view.shown_tenant()),
+            tenant: view.tenant().map(|tenant| tenant.slug().to_owned()),
             chooses_tenant: is_owner && view.may(rpc::LIST_TENANTS),
             csrf: view.csrf().to_owned(),
             now: view.now_text(),
@@ -162,9 +161,4 @@ impl Frame {
 fn stop(view: &View) -> Option<&'static str> {
     let reads = view.may(rpc::LIST_STOP_SIGNALS);
     reads.then(|| if view.may(rpc::CREATE_STOP_SIGNAL) { "Stop" } else { "Stops" })
-}
-
-fn tenant(caller: &Caller, shown: Option<&str>) -> Option<String> {
-    let id = caller.tenant().map(TenantId::as_str).or(shown)?;
-    Some(short(id).to_owned())
 }

@@ -1,7 +1,6 @@
 //! A tenant's transparency log: its newest checkpoint.
 
 use askama::Template;
-use authority_ids::TenantId;
 use authority_model::proto::evidence::{GetCheckpointRequest, GetLogKeyRequest, LogText};
 use axum::{Router, response::Response, routing::get};
 use http::StatusCode;
@@ -12,7 +11,6 @@ use crate::{
     frame::{Frame, Section},
     page::{page, see},
     rpc,
-    show::short,
     view::View,
 };
 
@@ -45,8 +43,7 @@ async fn show(view: View) -> Response {
 }
 
 async fn shown(view: &View) -> Result<Response, Status> {
-    let tenant = view.caller.tenant().map(TenantId::as_str).or(view.shown_tenant());
-    let Some(tenant) = tenant.map(|id| short(id).to_owned()) else {
+    let Some(tenant) = view.tenant().map(|tenant| tenant.slug().to_owned()) else {
         // Each tenant has its own log.
         return Ok(see("/console/tenant"));
     };

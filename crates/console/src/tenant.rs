@@ -1,6 +1,7 @@
 //! The tenant that the installation's owner looks at.
 
 use askama::Template;
+use authority_ids::TenantId;
 use authority_model::proto::registry::{
     GetTenantRequest, ListTenantsRequest, ListTenantsResponse, Tenant,
 };
@@ -48,7 +49,7 @@ async fn choices(view: &View) -> Result<Response, Status> {
     let shown = view.shown_tenant();
     let tenants = listed.tenants.into_iter().map(|tenant| Choice {
         slug: short(&tenant.id).to_owned(),
-        is_shown: shown == Some(tenant.id.as_str()),
+        is_shown: shown.is_some_and(|shown| *shown == *tenant.id),
         id: tenant.id,
         name: tenant.name,
     });
@@ -88,11 +89,13 @@ async fn shown(view: &View, tenant_id: Option<&str>) -> Result<Response, Status>
 }
 
 /// The id of the tenant that is named by its id or slug.
-async fn known(view: &View, id: &str) -> Result<String, Status> {
+async fn known(view: &View, id: &str) -> Result<TenantId, Status> {
     let request = GetTenantRequest { id: id.to_owned(), ..GetTenantRequest::default() };
     let found: Result<Tenant, Status> = view.calls.call(rpc::GET_TENANT, &request).await;
     match found {
-        Ok(tenant) => Ok(tenant.id),
+        Ok(tenant) => {
+            TenantId::parse(&tenant.id).map_err(|_| Status::internal("the tenant has no valid id"))
+        }
         Err(status) if matches!(status.code(), Code::NotFound | Code::InvalidArgument) => {
             Err(Status::not_found(
                 "there is no tenant with this id: the selected tenant stays the same",

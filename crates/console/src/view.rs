@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use authority_api::identity::{Caller, Via};
+use authority_ids::TenantId;
 use authority_model::access::Surfaces;
 use axum::{
     extract::FromRequestParts,
@@ -149,8 +150,13 @@ impl View {
     }
 
     /// The tenant that an owner looks at.
-    pub(crate) fn shown_tenant(&self) -> Option<&str> {
-        self.session.shown_tenant_id.as_deref()
+    pub(crate) fn shown_tenant(&self) -> Option<&TenantId> {
+        self.session.shown_tenant_id.as_ref()
+    }
+
+    /// The person's tenant, or the tenant that an owner looks at.
+    pub(crate) fn tenant(&self) -> Option<&TenantId> {
+        self.caller.tenant().or(self.shown_tenant())
     }
 
     /// Whether it is a background request of the script.

@@ -68,7 +68,7 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
     let sought = query.text("q").trim();
     let state = query.one("state").unwrap_or("active");
     let request = ListPrincipalsRequest {
-        tenant_id: view.shown_tenant().map(str::to_owned),
+        tenant_id: view.shown_tenant().map(String::from),
         principal_class: Some("agent".to_owned()),
         state: (state != ANY).then(|| state.to_owned()),
         q: (!sought.is_empty()).then(|| sought.to_owned()),
@@ -85,7 +85,7 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
         }
         Err(status) => return Err(status),
     };
-    let shows_all = view.caller.tenant().is_none() && view.shown_tenant().is_none();
+    let shows_all = view.tenant().is_none();
     let creates = Kind::at("principals").and_then(|kind| kind.maker("create"));
     let following = |token: &String| {
         let (sought, state) = (encoded(sought), encoded(state));

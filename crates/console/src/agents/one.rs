@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use askama::Template;
+use authority_ids::TenantId;
 use authority_model::proto::{
     delegation::{
         BlastRadius, Delegation, GetBlastRadiusRequest, ListDelegationsRequest,
@@ -12,6 +13,7 @@ use authority_model::proto::{
 };
 use axum::{extract::Path, response::Response};
 use http::StatusCode;
+use prost_reflect::DynamicMessage;
 use tonic::Status;
 
 use super::stops::{self, Stops};
@@ -128,7 +130,7 @@ async fn shown(view: &View, id: &str) -> Result<Response, Status> {
         about: Some(title(&agent)).filter(|about| *about != name),
         name,
         state: text(&agent, "state"),
-        stops: stops::on(view, &text(&agent, "tenant_id"), Some(id), &ids).await?,
+        stops: stops::on(view, &tenant(&agent)?, Some(id), &ids).await?,
         may_stop: view.may(rpc::CREATE_STOP_SIGNAL),
         lists: lists(view, id),
         authorities,
@@ -136,6 +138,12 @@ async fn shown(view: &View, id: &str) -> Result<Response, Status> {
         id: id.to_owned(),
     };
     Ok(page(StatusCode::OK, &shown))
+}
+
+/// The tenant of a record.
+fn tenant(record: &DynamicMessage) -> Result<TenantId, Status> {
+    let id = TenantId::parse(&text(record, "tenant_id"));
+    id.map_err(|_| Status::internal("the record has no valid tenant"))
 }
 
 /// Where the page of a principal stands.
@@ -225,7 +233,7 @@ pub(super) async fn delegation(view: View, Path(id): Path<String>) -> Response {
 async fn of_one(view: &View, id: &str) -> Result<Response, Status> {
     let kind = Kind::at("delegations").ok_or_else(|| Status::not_found("there is no such page"))?;
     let delegation = read(view, kind, id).await?.message;
-    let (tenant, delegate) = (text(&delegation, "tenant_id"), text(&delegation, "delegate_id"));
+    let (tenant, delegate) = (tenant(&delegation)?, text(&delegation, "delegate_id"));
     let links = chain::up_from(view, delegation).await;
     // The last link is the delegation itself.
     let own = links.last().and_then(|link| link.terms.as_ref());

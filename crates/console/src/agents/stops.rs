@@ -1,5 +1,6 @@
 //! The current stops of a principal, as far as this person may read them.
 
+use authority_ids::TenantId;
 use tonic::Status;
 
 use crate::{
@@ -30,14 +31,14 @@ pub(super) struct Stops {
 /// many stops to read.
 pub(super) async fn on(
     view: &View,
-    tenant: &str,
+    tenant: &TenantId,
     agent: Option<&str>,
     ids: &[String],
 ) -> Result<Stops, Status> {
     if !view.may(rpc::LIST_STOP_SIGNALS) || !view.may(rpc::LIST_QUARANTINES) {
         return Ok(Stops::default());
     }
-    let InForce { mut stopped, cut } = in_force(view, Some(tenant.to_owned())).await?;
+    let InForce { mut stopped, cut } = in_force(view, Some(tenant)).await?;
     if let Some(agent) = agent.filter(|_| cut) {
         let known = stopped.len();
         for stop in in_force_on(view, agent).await?.stopped {

@@ -174,7 +174,7 @@ struct InboxPage {
 async fn read(view: &View, state: &str, query: &Pairs) -> Result<InboxPage, Status> {
     let pending = state == "pending";
     let mut request = ListApprovalsRequest {
-        tenant_id: view.shown_tenant().map(str::to_owned),
+        tenant_id: view.shown_tenant().map(String::from),
         state: Some(state.to_owned()),
         subject: query.one("agent").map(str::to_owned),
         action: query.one("action").map(str::to_owned),

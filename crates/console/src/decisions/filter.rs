@@ -5,7 +5,7 @@ use authority_ids::{PrincipalId, TenantId};
 use authority_model::proto::runtime::ListDecisionsRequest;
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 
-use crate::{query::Pairs, show::short, view::View};
+use crate::{query::Pairs, view::View};
 
 /// Outcomes, and their words in the filter.
 pub(super) const OUTCOMES: [(&str, &str); 4] =
@@ -127,11 +127,10 @@ impl Filter {
 
     /// The agent's id. A name belongs to the selected tenant.
     pub(super) fn subject(&self, view: &View) -> Option<String> {
-        let own = view.caller.tenant().map(TenantId::as_str).or(view.shown_tenant());
-        match own {
+        match view.tenant() {
             _ if self.agent.is_empty() => None,
             Some(tenant) if !self.agent.contains(':') => {
-                let id = PrincipalId::agent(short(tenant), &self.agent);
+                let id = PrincipalId::agent(tenant.slug(), &self.agent);
                 Some(id.map_or_else(|_| self.agent.clone(), String::from))
             }
             _ => Some(self.agent.clone()),
@@ -146,7 +145,7 @@ impl Filter {
             let agent = PrincipalId::parse(subject.as_deref()?).ok()?;
             view.caller.is_owner().then(|| TenantId::of(&agent).to_string())
         };
-        let tenant_id = view.shown_tenant().map(str::to_owned).or_else(named);
+        let tenant_id = view.shown_tenant().map(String::from).or_else(named);
         ListDecisionsRequest {
             tenant_id,
             subject,

@@ -83,7 +83,7 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
     request.limit = Some(PAGE);
     request.page_token = query.text("page").to_owned();
     let listed: ListDecisionsResponse = view.calls.call(rpc::LIST_DECISIONS, &request).await?;
-    let shows_all = view.caller.tenant().is_none() && view.shown_tenant().is_none();
+    let shows_all = view.tenant().is_none();
     let items = listed.decisions.into_iter().map(|decision| Item {
         agent: short(&decision.subject).to_owned(),
         tenant: shows_all.then(|| short(&decision.tenant_id).to_owned()),
@@ -116,7 +116,7 @@ async fn agents(view: &View, filter: &Filter) -> Vec<Choice> {
         return Vec::new();
     }
     let request = ListPrincipalsRequest {
-        tenant_id: view.shown_tenant().map(str::to_owned),
+        tenant_id: view.shown_tenant().map(String::from),
         principal_class: Some("agent".to_owned()),
         limit: Some(PROPOSED),
         ..ListPrincipalsRequest::default()
@@ -129,7 +129,7 @@ async fn agents(view: &View, filter: &Filter) -> Vec<Choice> {
     let chosen = filter.subject(view);
     let ids = listed.principals.iter().map(|principal| principal.id.as_str());
     let mut agents = Choice::of_values(ids, chosen.as_deref(), |id| id);
-    let shows_all = view.caller.tenant().is_none() && view.shown_tenant().is_none();
+    let shows_all = view.tenant().is_none();
     for agent in agents.iter_mut().filter(|_| !shows_all) {
         agent.label = short(&agent.value).to_owned();
     }

@@ -79,8 +79,8 @@ impl Act {
     pub(super) async fn empty_form(&self, view: &View, query: &Pairs) -> Result<Response, Status> {
         let known = self.about.as_ref().filter(|_| self.operation.shape == Shape::Edit);
         let members = self.members();
-        let tenant = match tenant(view) {
-            Some(tenant) => Some(tenant.to_owned()),
+        let tenant = match view.tenant() {
+            Some(tenant) => Some(tenant.into()),
             None if known.is_none() && members.iter().any(needs_tenant) => {
                 pickers::only_tenant(view).await
             }
@@ -145,7 +145,7 @@ impl Act {
     /// The tenant of the record, or otherwise the selected tenant.
     fn tenant<'a>(&'a self, view: &'a View) -> Option<&'a str> {
         let own = self.about.as_ref().and_then(|about| about.members.get("tenant_id")?.as_str());
-        own.or(tenant(view))
+        own.or(view.tenant().map(TenantId::as_str))
     }
 
     /// The description of the operation, as shown on its page.
@@ -179,9 +179,4 @@ impl Act {
 /// leave it out.
 fn needs_tenant(member: &Member) -> bool {
     member.name == "tenant_id" && member.unset.is_none()
-}
-
-/// The tenant that the person is of, or looks at.
-fn tenant(view: &View) -> Option<&str> {
-    view.caller.tenant().map(TenantId::as_str).or(view.shown_tenant())
 }

@@ -185,17 +185,14 @@ fn item(view: &View, kind: &Kind, record: &DynamicMessage, title: String) -> Ite
         address: kind.address(&kind.key_of(record)),
         id: text(record, "id"),
         title,
-        tenant: shows_all(view)
+        tenant: view
+            .tenant()
+            .is_none()
             .then(|| short(&text(record, "tenant_id")).to_owned())
             .filter(|t| !t.is_empty()),
         state: state(record),
         made: made(record, view.now),
     }
-}
-
-/// Whether the person sees the records of several tenants.
-fn shows_all(view: &View) -> bool {
-    view.caller.tenant().is_none() && view.shown_tenant().is_none()
 }
 
 fn request(
@@ -210,7 +207,7 @@ fn request(
     };
     let mut request = of_json(&kind.list.input, filled.values.clone()).map_err(wrong)?;
     if let Some(tenant) = view.shown_tenant() {
-        set_text(&mut request, "tenant_id", tenant);
+        set_text(&mut request, "tenant_id", tenant.as_str());
     }
     set_text(&mut request, "page_token", token);
     request.set_field_by_name("limit", Proto::I32(PAGE));

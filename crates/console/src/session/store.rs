@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use authority_core::{
     keys::{self, Keys},
-    store::{self, RunQueryDsl, Scope, Store},
+    store::{self, RunQueryDsl, Scope, Store, row_id},
 };
+use authority_ids::TenantId;
 use authority_model::schema::console_sessions::{self, dsl};
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::{
@@ -46,7 +47,7 @@ pub(crate) struct Stored {
     pub(crate) tokens: Tokens,
     /// The digest of the request of each approval that was opened, by its id.
     pub(crate) opened: HashMap<String, String>,
-    pub(crate) shown_tenant_id: Option<String>,
+    pub(crate) shown_tenant_id: Option<TenantId>,
     /// When the person signed in, from the provider's ID token.
     pub(crate) authenticated_at: DateTime<Utc>,
     pub(crate) last_used_at: DateTime<Utc>,
@@ -152,8 +153,7 @@ impl Sessions {
             Ok::<_, store::Error>(row)
         });
         let Some(row) = read.await? else { return Ok(None) };
-        let (person, sealed, opened, shown_tenant_id, authenticated_at, last_used_at, expires_at) =
-            row;
+        let (person, sealed, opened, shown, authenticated_at, last_used_at, expires_at) = row;
         let tokens = serde_json::from_slice(&self.keys.open_console_session(&digest, &sealed)?)?;
         let opened = row::opened(opened);
         Ok(Some(Stored {
@@ -161,7 +161,11 @@ impl Sessions {
             person,
             tokens,
             opened,
-            shown_tenant_id,
+            shown_tenant_id: shown
+                .as_deref()
+                .map(row_id)
+                .transpose()
+                .map_err(store::Error::from)?,
             authenticated_at,
             last_used_at,
             expires_at,
@@ -189,7 +193,7 @@ impl Sessions {
         &self,
         from: [u8; 32],
         to: [u8; 32],
-        tenant_id: Option<String>,
+        tenant_id: Option<TenantId>,
     ) -> Result<bool, Error> {
         let sessions = self.clone();
         let written = self.store.write_tx(&Scope::service(), async move |db| {
@@ -202,7 +206,7 @@ impl Sessions {
                 .set((
                     dsl::digest.eq(to.to_vec()),
                     dsl::sealed_tokens.eq(sealed),
-                    dsl::shown_tenant_id.eq(tenant_id),
+                    dsl::shown_tenant_id.eq(tenant_id.as_ref().map(TenantId::as_str)),
                 ))
                 .execute(db)
                 .await

@@ -6,7 +6,7 @@ use authority_model::proto::registry::{
 };
 use tonic::{Code, Status};
 
-use crate::{names::called, rpc, show::short, view::View};
+use crate::{names::called, rpc, view::View};
 
 /// Principals that are listed; others are found by their name.
 const SHOWN: usize = 40;
@@ -65,11 +65,9 @@ pub(super) async fn find(view: &View, sought: &str) -> Result<FoundActors, Statu
 
 /// The principal with this id, or the agent with this name.
 async fn named(view: &View, sought: &str) -> Result<Option<Principal>, Status> {
-    let tenant = view.caller.tenant().map(ToString::to_string);
-    let tenant = tenant.or_else(|| view.shown_tenant().map(str::to_owned));
-    let id = match tenant {
+    let id = match view.tenant() {
         _ if IdParts::begins(sought) => sought.to_owned(),
-        Some(tenant) => match PrincipalId::agent(short(&tenant), &sought.to_lowercase()) {
+        Some(tenant) => match PrincipalId::agent(tenant.slug(), &sought.to_lowercase()) {
             Ok(id) => id.into(),
             Err(_) => return Ok(None),
         },
@@ -90,7 +88,7 @@ async fn named(view: &View, sought: &str) -> Result<Option<Principal>, Status> {
 /// One more than is shown, to know whether there are more.
 async fn list(view: &View, class: Option<&str>, q: Option<&str>) -> Result<Vec<Principal>, Status> {
     let request = ListPrincipalsRequest {
-        tenant_id: view.shown_tenant().map(str::to_owned),
+        tenant_id: view.shown_tenant().map(String::from),
         principal_class: class.map(str::to_owned),
         state: Some("active".to_owned()),
         q: q.map(str::to_owned),

@@ -1,5 +1,6 @@
 //! The stop signals and quarantines in force.
 
+use authority_ids::TenantId;
 use authority_model::proto::registry::{
     ListQuarantinesRequest, ListQuarantinesResponse, ListStopSignalsRequest,
     ListStopSignalsResponse,
@@ -21,24 +22,34 @@ pub(crate) struct InForce {
 }
 
 /// The stops of a tenant; of all tenants without one.
-pub(crate) async fn in_force(view: &View, tenant_id: Option<String>) -> Result<InForce, Status> {
-    of(view, tenant_id, None).await
+pub(crate) async fn in_force(view: &View, tenant: Option<&TenantId>) -> Result<InForce, Status> {
+    let tenant_id = tenant.map(String::from);
+    let signals = ListStopSignalsRequest {
+        tenant_id: tenant_id.clone(),
+        ..ListStopSignalsRequest::default()
+    };
+    let quarantines = ListQuarantinesRequest { tenant_id, ..ListQuarantinesRequest::default() };
+    of(view, signals, quarantines).await
 }
 
 /// The stops that name a principal.
 pub(crate) async fn in_force_on(view: &View, subject: &str) -> Result<InForce, Status> {
-    of(view, None, Some(subject.to_owned())).await
+    let subject_id = Some(subject.to_owned());
+    let signals = ListStopSignalsRequest {
+        actor_id: subject_id.clone(),
+        ..ListStopSignalsRequest::default()
+    };
+    let quarantines = ListQuarantinesRequest { subject_id, ..ListQuarantinesRequest::default() };
+    of(view, signals, quarantines).await
 }
 
 async fn of(
     view: &View,
-    tenant_id: Option<String>,
-    subject: Option<String>,
+    signals: ListStopSignalsRequest,
+    quarantines: ListQuarantinesRequest,
 ) -> Result<InForce, Status> {
-    let (signals, quarantines) = tokio::try_join!(
-        signals(view, tenant_id.clone(), subject.clone()),
-        quarantines(view, tenant_id, subject),
-    )?;
+    let (signals, quarantines) =
+        tokio::try_join!(all_signals(view, signals), all_quarantines(view, quarantines))?;
     let cut = signals.cut || quarantines.cut;
     let mut stopped = signals.stopped;
     stopped.extend(quarantines.stopped);
@@ -46,18 +57,9 @@ async fn of(
     Ok(InForce { stopped, cut })
 }
 
-async fn signals(
-    view: &View,
-    tenant_id: Option<String>,
-    actor_id: Option<String>,
-) -> Result<InForce, Status> {
-    let mut request = ListStopSignalsRequest {
-        tenant_id,
-        actor_id,
-        state: Some("active".to_owned()),
-        limit: Some(PAGE),
-        ..ListStopSignalsRequest::default()
-    };
+async fn all_signals(view: &View, asked: ListStopSignalsRequest) -> Result<InForce, Status> {
+    let state = Some("active".to_owned());
+    let mut request = ListStopSignalsRequest { state, limit: Some(PAGE), ..asked };
     let mut stopped = Vec::new();
     for _ in 0..PAGES {
         let listed: ListStopSignalsResponse =
@@ -71,18 +73,9 @@ async fn signals(
     Ok(InForce { stopped, cut: true })
 }
 
-async fn quarantines(
-    view: &View,
-    tenant_id: Option<String>,
-    subject_id: Option<String>,
-) -> Result<InForce, Status> {
-    let mut request = ListQuarantinesRequest {
-        tenant_id,
-        subject_id,
-        state: Some("active".to_owned()),
-        limit: Some(PAGE),
-        ..ListQuarantinesRequest::default()
-    };
+async fn all_quarantines(view: &View, asked: ListQuarantinesRequest) -> Result<InForce, Status> {
+    let state = Some("active".to_owned());
+    let mut request = ListQuarantinesRequest { state, limit: Some(PAGE), ..asked };
     let mut stopped = Vec::new();
     for _ in 0..PAGES {
         let listed: ListQuarantinesResponse =

@@ -135,7 +135,7 @@ fn choices(choices: impl Iterator<Item = (String, String)>, next: Option<&str>) 
 
 async fn principals(view: &View) -> Result<Choices, Status> {
     let request = ListPrincipalsRequest {
-        tenant_id: view.shown_tenant().map(str::to_owned),
+        tenant_id: view.shown_tenant().map(String::from),
         state: Some("active".to_owned()),
         limit: Some(CHOICES),
         ..ListPrincipalsRequest::default()
@@ -153,7 +153,7 @@ async fn principals(view: &View) -> Result<Choices, Status> {
 
 async fn delegations(view: &View) -> Result<Choices, Status> {
     let request = ListDelegationsRequest {
-        tenant_id: view.shown_tenant().map(str::to_owned),
+        tenant_id: view.shown_tenant().map(String::from),
         state: Some("active".to_owned()),
         limit: Some(CHOICES),
         ..ListDelegationsRequest::default()
@@ -169,7 +169,7 @@ async fn delegations(view: &View) -> Result<Choices, Status> {
 
 async fn tools(view: &View) -> Result<Choices, Status> {
     let request = ListToolsRequest {
-        tenant_id: view.shown_tenant().map(str::to_owned),
+        tenant_id: view.shown_tenant().map(String::from),
         state: Some("active".to_owned()),
         limit: Some(CHOICES),
         ..ListToolsRequest::default()
@@ -183,7 +183,7 @@ async fn tools(view: &View) -> Result<Choices, Status> {
 }
 
 async fn stopped(view: &View) -> Result<(Vec<Active>, bool), Status> {
-    let in_force = in_force(view, view.shown_tenant().map(str::to_owned)).await?;
+    let in_force = in_force(view, view.shown_tenant()).await?;
     let subjects = in_force.stopped.iter().filter_map(|stopped| stopped.subject.clone());
     let names = Names::to_call(view, subjects.collect()).await;
     let rows = in_force.stopped.into_iter().map(|stopped| Active {

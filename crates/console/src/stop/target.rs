@@ -67,8 +67,7 @@ impl Target {
             return Err(Status::invalid_argument(text));
         }
         let tenant_id = tenants.pop();
-        let own = view.caller.tenant().map(ToString::to_string);
-        let tenant_id = tenant_id.or(own).or_else(|| view.shown_tenant().map(str::to_owned));
+        let tenant_id = tenant_id.or_else(|| view.tenant().map(String::from));
         target.tenant_id = tenant_id.ok_or_else(|| {
             Status::invalid_argument(
                 "this does not say whose authority is suspended: choose a tenant in the menu of your name, or name \
