@@ -71,7 +71,7 @@ mod tests {
 
     const EXAMPLE: &str = include_str!(concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/examples/reference-rates/eurofxref-example.xml"
+        "/../../examples/reference-rates/eurofxref-example.xml"
     ));
 
     fn at(text: &str) -> DateTime<Utc> {
