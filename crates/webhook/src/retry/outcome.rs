@@ -6,7 +6,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{retry_after::LONGEST_RETRY_AFTER, schedule::Schedule};
 
-/// An endpoint is disabled after all its attempts have failed for this long.
+/// An endpoint is disabled after all its attempts have failed for this long, if a delivery also used
+/// up its attempts or there were many failures.
 pub const DISABLED_AFTER: TimeDelta = TimeDelta::days(5);
 /// The number of failures in a row that disables an endpoint after [`DISABLED_AFTER`] even if no
 /// delivery has used up its attempts. While the breaker is open, deliveries use up their attempts
