@@ -1,7 +1,7 @@
-//! Measures SpiceDB with the nearest question that it has: whether an agent may perform an action,
-//! by one relationship with conditions. npm has SpiceDB as a shared library only, which does not
-//! serve checks to other processes. They are therefore made in the process of the library:
-//! spicedb.py.
+//! Measures the check of SpiceDB that is closest to a decision: whether an agent may perform an
+//! action, based on one relationship with conditions. npm provides SpiceDB only as a shared
+//! library, and other processes can't send checks to it. spicedb.py therefore loads the library and
+//! makes the checks in its own process.
 
 use std::process::Command;
 

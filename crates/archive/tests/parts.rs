@@ -11,7 +11,7 @@ use authority_archive::format::{
 use authority_ids::DecisionId;
 use serde_json::{Value, value::RawValue};
 
-/// Returns bundles from `tests/golden` by id, of the tenant and month with the most bundles.
+/// Returns the tenant and month with the most bundles in `tests/golden`, and these bundles by id.
 fn golden() -> (String, Month, BTreeMap<String, String>) {
     let mut found: BTreeMap<(String, Month), BTreeMap<String, String>> = BTreeMap::new();
     for file in fs::read_dir("../../tests/golden").unwrap() {

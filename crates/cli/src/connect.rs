@@ -1,7 +1,7 @@
 //! Selects the service that a command calls, and the credential.
 //!
-//! The service is given with `--url`. Otherwise it is the server of the settings, called as its
-//! owner.
+//! The service is given with `--url`. Otherwise it is the server that the settings describe, and
+//! the command calls it as the owner.
 
 use std::{env, net::SocketAddr, time::Duration};
 
@@ -28,10 +28,11 @@ const TOKEN: &str = "AGENT_AUTHORITY_TOKEN";
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Server")]
 pub struct ServerArgs {
-    /// The service to call [default: the one logged in to, otherwise the local development server]
+    /// The service to call [default: the service that you are logged in to, otherwise the local
+    /// development server]
     #[arg(long, value_name = "URL", value_parser = address)]
     url: Option<Url>,
-    /// A JWT or an API key [env, with --url: `AGENT_AUTHORITY_TOKEN`] [default: the token of
+    /// A JWT or an API key [env: `AGENT_AUTHORITY_TOKEN`, only with --url] [default: the token of
     /// `login`; on the local server an owner's token]
     #[arg(long, value_parser = StringValueParser::new().map(Secret::new))]
     token: Option<Secret>,
@@ -44,7 +45,7 @@ pub type IssueToken<'a> =
 /// Connects commands to their service.
 pub struct Connector<'a> {
     pub issue: &'a IssueToken<'a>,
-    /// Read only for the local server: these settings do not apply to another server.
+    /// Used for the local server only: these settings do not apply to another server.
     pub sources: &'a Sources,
     pub view: View,
 }
@@ -87,13 +88,13 @@ impl Connector<'_> {
         })
     }
 
-    /// Connects to the server of the settings: with the given token, as the logged-in person, or as
-    /// its owner.
+    /// Connects to the server that the settings describe, with the given token, as the logged-in
+    /// person, or as the owner.
     async fn local(&self, token: Option<Secret>) -> Result<Server, Failure> {
         let config = self.config()?;
         let main = reachable(config.listen.main);
         let base = Base::Local { main, plan: config.listen.plan() };
-        // Checked before a token is issued, which would start the database.
+        // This check comes first, because issuing a token would start the database.
         listens(main).await.map_err(|problem| self.absent(main, &problem))?;
         if let Some(token) = token {
             return Server::new(base, token.reveal(), "", self.view);
@@ -113,8 +114,8 @@ impl Connector<'_> {
         Server::new(base, token.reveal(), advice, self.view)
     }
 
-    /// The failure if no service can be called. Without a named service and without a login, the
-    /// user may have meant another service.
+    /// The failure if no service can be called. A user who neither named a service nor logged in
+    /// may have meant another service.
     fn absent(&self, address: SocketAddr, problem: &str) -> Failure {
         if self.names_local() {
             return not_there(address, problem);

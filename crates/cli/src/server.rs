@@ -20,7 +20,7 @@ use crate::{
 /// A service to call.
 pub struct Server {
     client: Client,
-    /// The surface that the token opens.
+    /// The surface (the set of paths) that the token gives access to.
     surface: Surface,
     /// The advice if the service does not accept the token.
     advice: &'static str,
@@ -51,7 +51,7 @@ impl Server {
         Self { place, ..self }
     }
 
-    /// Returns a command that calls the same service, for a shell.
+    /// Returns a shell command that calls the same service.
     pub(crate) fn command(&self, typed: &str) -> String {
         format!("{} {typed}{}", place::program(), self.place)
     }

@@ -1,4 +1,4 @@
-//! Reads decisions to seal, as leaves of their tenants' logs.
+//! Reads the decisions that are to be sealed, and builds the leaves of their tenants' logs.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -68,8 +68,8 @@ impl Decision {
 }
 
 impl Sealer {
-    /// Returns the wanted decisions that exist. A decision that is wanted with a tenant must belong
-    /// to that tenant.
+    /// Returns the wanted decisions that exist. If `wanted` contains a tenant for a decision, the
+    /// decision must belong to that tenant.
     pub(super) async fn find(
         self: &Arc<Self>,
         wanted: HashSet<(String, Option<TenantId>)>,

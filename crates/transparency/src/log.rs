@@ -28,7 +28,7 @@ use authority_evidence::log::{
     tree::{self, Frontier, Hash, NodeId},
 };
 
-/// The `kind` of an epoch's first leaf, if it follows another epoch.
+/// The `kind` of the first leaf of an epoch that follows another epoch.
 const EPOCH_KIND: &str = "svc.log.epoch.v1";
 
 /// The head of a log.
@@ -58,7 +58,7 @@ pub(super) struct Log<'a> {
     frontier: Frontier,
     /// The hashes of the right edge and of the new complete subtrees.
     nodes: HashMap<NodeId, Hash>,
-    /// The new subtrees of each level, which are adjacent.
+    /// The new subtrees of each level. Within a level, they are adjacent.
     new: BTreeMap<u8, Run>,
     /// The last known checkpoint of the previous epoch, if this transaction starts an epoch.
     follows: Option<Checkpoint>,
@@ -72,8 +72,8 @@ struct Run {
 
 /// Returns the largest checkpoint of the newest epoch.
 ///
-/// A new epoch refers to this checkpoint. Its number is higher than the epoch of every known
-/// checkpoint.
+/// A new epoch refers to this checkpoint. The number of the new epoch is higher than the epoch of
+/// every known checkpoint.
 fn latest<'a>(known: &[&'a Checkpoint], tenant_id: &TenantId) -> Option<&'a Checkpoint> {
     known.iter().copied().max_by_key(|one| (epoch_of(&one.origin, tenant_id), one.size))
 }
@@ -104,8 +104,8 @@ pub(super) async fn continues(
 impl<'a> Log<'a> {
     /// Locks the tenant's log, or creates it.
     ///
-    /// Starts a new epoch if the log does not continue the checkpoint that this node remembers, or
-    /// one of the `seen` checkpoints from outside the service.
+    /// Starts a new epoch unless the log continues all known checkpoints: the last checkpoint that
+    /// this node remembers, and the `seen` checkpoints from outside the service.
     pub(super) async fn lock(
         db: &mut Db,
         sealer: &'a Sealer,
@@ -124,7 +124,8 @@ impl<'a> Log<'a> {
         let newest = of_tenant.order(log_heads::epoch.desc()).select(Head::as_select());
         let head = newest.for_update().first(db).await;
         let last = sealer.witness.last(tenant_id.slug()).map_err(|why| broken(tenant_id, &why))?;
-        // Checkpoints of another tenant, which this service also signed, do not concern this log.
+        // `seen` can contain checkpoints that this service signed for other tenants. They do not
+        // concern this log.
         let seen = seen.iter().filter(|one| epoch_of(&one.origin, tenant_id).is_some());
         let known: Vec<&Checkpoint> = last.iter().chain(seen).collect();
         let Some(head) = head.optional()? else {
@@ -315,7 +316,7 @@ pub(super) struct Signed {
 }
 
 impl Signed {
-    /// Logs for operators that the log could not be continued.
+    /// Warns operators that the tenant's log could not be continued.
     ///
     /// Call it after the new epoch is committed.
     pub(super) fn log_new_epoch(&self) {

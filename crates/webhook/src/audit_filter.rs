@@ -7,8 +7,10 @@ use crate::{
     filter::{Filter, FilterError, Match},
 };
 
-/// Selects the events that an audit stream sends; by default all, including events that are created
-/// only on demand.
+/// Selects the events that an audit stream sends.
+///
+/// By default it selects all events, including events that are created only while a subscriber
+/// selects their type.
 #[derive(Clone, Debug)]
 pub struct AuditFilter {
     pub selection: Selection,

@@ -84,8 +84,8 @@ async fn a_suspended_or_deleted_person_neither_reads_nor_approves() {
         assert_eq!(statuses(&app, &nora, approval).await, OUT, "deleted");
         let late = app.beside(Wishes::default()).await;
         assert_eq!(statuses(&late, &nora, approval).await, OUT, "a node that starts later");
-        // Another person who now has the address is refused too, until their own subject has a
-        // principal.
+        // If the deleted principal had only an email address, another person who now has this
+        // address is refused too, until their own subject has a principal.
         let user = format!("user of {address}");
         let other = app.client(&app.token(&json!({
             "sub": user, "email": address,
@@ -109,8 +109,8 @@ async fn the_refusal_says_no_more_than_that() {
     let (status, answer): (u16, Value) = nora.get("/api/v1/app/approvals").await;
     assert_eq!((status, &answer["error"]), (403, &json!("forbidden")), "{answer:#}");
     assert!(!answer.to_string().contains(&id) && !answer.to_string().contains("suspended"));
-    // She can call public operations like any other caller. Another tenant's records do not affect
-    // her.
+    // She can call public operations like any other caller. Her suspension does not apply in
+    // another tenant.
     assert_eq!(nora.get("/health").await.0, 200);
     let body = json!({"name": "Other", "slug": "other"});
     assert_eq!(app.owner().post("/api/v1/tenants", body).await.0, 201);

@@ -81,7 +81,7 @@ impl From<keys::Error> for ApiError {
             keys::Error::RotationEnded { .. } => {
                 Self::new(ErrorCode::RecordIsFinal, error.to_string())
             }
-            // An internal fault of keys is logged for the operator. The caller gets no details.
+            // Internal key errors are logged for the operator. The caller gets no details.
             _ => {
                 tracing::error!(%error, "failed to read or change the key inventory");
                 Self::plain(ErrorCode::Internal)

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use tonic::Request;
 
-/// The address of a call's client, in the extensions of a call that came through a listener.
+/// The address of a call's client. Calls that came through a listener have it in their extensions.
 ///
 /// It is the socket's peer, or the client that a trusted proxy reports. It is absent if the address
 /// is unknown.

@@ -23,11 +23,11 @@ use crate::{
     writer::addenda::Addenda,
 };
 
-/// The most decisions that are read at once.
+/// The maximum number of decisions to read at once.
 const PAGE: usize = 512;
 
-/// Takes or renews the lease. It lasts longer than writing a part or reading back a month takes. An
-/// ended run starts again. If the month is already archived, no row is returned.
+/// Takes or renews the lease. The lease lasts longer than it takes to write a part or to read back
+/// a month. An ended run starts again. If the month is already archived, no row is returned.
 const CLAIM: &str = "
     INSERT INTO archive_runs AS r (tenant_id, month, begun_at, lease, leased_until)
     SELECT $1, $2, clock_timestamp(), $3, clock_timestamp() + interval '30 minutes'
@@ -42,13 +42,14 @@ const RENEW: &str = "
     UPDATE archive_runs SET leased_until = clock_timestamp() + interval '30 minutes'
     WHERE tenant_id = $1 AND month = $2 AND lease = $3 RETURNING begun_at";
 
-/// Records the manifest's name before the manifest is written. If the process dies in between, the
-/// manifest is still known to be this database's.
+/// Records the manifest's name before the manifest is written. If the process then dies before it
+/// commits the archive, this database can still recognize the manifest as its own.
 const NAME_MANIFEST: &str = "
     UPDATE archive_runs SET written = array_append(array_remove(written, $4), $4)
     WHERE tenant_id = $1 AND month = $2 AND lease = $3";
 
-/// Only the lease ends. The next node to claim the month continues after the written parts.
+/// Ends the lease, but not the run. The next node to claim the month continues after the written
+/// parts.
 const END_LEASE: &str = "
     UPDATE archive_runs SET leased_until = '-infinity' WHERE tenant_id = $1 AND month = $2 AND lease = $3";
 

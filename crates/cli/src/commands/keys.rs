@@ -33,7 +33,7 @@ impl Keys {
     }
 }
 
-/// The service has no operation for one key, and its list no pages.
+/// The service has no operation that reads a single key, and its list of keys has no pages.
 async fn show(
     ShowArgs { id: kid, server, .. }: ShowArgs,
     connector: &Connector<'_>,

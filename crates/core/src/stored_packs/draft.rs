@@ -20,7 +20,7 @@ use crate::{log_nodes::Subtree, log_origin::epoch_of};
 /// A pack before its log's nodes are known.
 pub(super) struct Draft<'a> {
     row: &'a PackRow,
-    /// The index of its log among the logs to read nodes from.
+    /// The index of the pack's log in the list of logs to read.
     log: usize,
     leaf: Vec<u8>,
     index: u64,
@@ -83,7 +83,7 @@ impl<'a> Draft<'a> {
             (true, true) => {}
             (false, false) if is_recorded(row) => return Err("pack"),
             (false, false) => return Err("record"),
-            // If a single check fails, the leaf is unchanged and the log was altered.
+            // If exactly one check fails, the leaf is unchanged and the log was altered.
             (true, false) | (false, true) => return Err("log"),
         }
         let proof = InclusionProof { index, path, checkpoint_note: note.to_owned() }.write();

@@ -99,8 +99,8 @@ impl Worker {
         Self { name, every, body, is_critical: false, outlasts_calls: false }
     }
 
-    /// Sets the period of an endless worker's rounds. It is late after several periods without a
-    /// success.
+    /// Sets the period of an endless worker's rounds. The worker is late after several periods
+    /// without a success.
     pub fn with_rounds(self, every: Duration) -> Self {
         Self { every: Some(every), ..self }
     }

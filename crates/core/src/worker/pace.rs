@@ -6,10 +6,11 @@ use std::time::Duration;
 const FIRST: Duration = Duration::from_millis(100);
 /// The maximum pause, unless the period is shorter.
 const LONGEST: Duration = Duration::from_secs(10);
-/// The maximum pause of a worker without a period, because calls may wait for it.
+/// The maximum pause of a worker without a period. It is short, because calls may wait for the
+/// worker.
 const LONGEST_WAITED_FOR: Duration = Duration::from_secs(2);
-/// The maximum part of a pause that is left out at random. It keeps nodes that started together
-/// from querying the database at the same time.
+/// The maximum fraction by which a pause is shortened at random. It keeps nodes that started
+/// together from querying the database at the same time.
 const JITTER: f64 = 0.2;
 
 /// Returns the pause after this many consecutive failures.

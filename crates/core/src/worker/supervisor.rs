@@ -100,7 +100,7 @@ impl Context {
         work: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
         let name = self.status.name();
-        // At the level of debugging, which keeps the writer of decisions free of spans.
+        // A debug span, because the writer of decisions should usually run without spans.
         let span = tracing::debug_span!("worker", worker.name = name, outcome = field::Empty);
         let done = AssertUnwindSafe(work).catch_unwind().instrument(span.clone()).await;
         match done {

@@ -27,8 +27,9 @@ pub(super) fn evaluate(expression: &Expression, event: &Value) -> Option<bool> {
     }
 }
 
-/// Evaluates `||` and `&&`. An operand that is `decisive` decides, regardless of the others.
-/// Otherwise an error in an operand is an error of the whole expression.
+/// Evaluates `||` and `&&`. If an operand evaluates to `decisive`, so does the expression,
+/// regardless of the other operands. Otherwise an error in an operand is an error of the whole
+/// expression.
 fn joined(operands: &[Expression], event: &Value, decisive: bool) -> Option<bool> {
     let mut error = false;
     for operand in operands {
@@ -45,7 +46,8 @@ fn member<'a>(path: &Path, event: &'a Value) -> Option<&'a Value> {
     path.names.iter().try_fold(event, |outer, name| outer.as_object()?.get(name))
 }
 
-/// Whether the last name of the path is present. It is an error if its parent is not an object.
+/// Whether the last name of the path is present. If the parent of this name is not an object, the
+/// evaluation is an error.
 fn has(path: &Path, event: &Value) -> Option<bool> {
     let (last, outer) = path.names.split_last()?;
     let outer = outer.iter().try_fold(event, |outer, name| outer.as_object()?.get(name))?;

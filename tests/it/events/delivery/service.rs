@@ -1,4 +1,4 @@
-//! The operations on deliveries for users and for keys.
+//! The operations on deliveries, called by users and with API keys.
 
 use authority_core::clock::Clock;
 use authority_verify_webhook::{Options, verify_webhook};
@@ -244,7 +244,7 @@ async fn a_replay_takes_what_is_dead_or_undelivered_and_is_alone_and_cancelled()
     let (made, admin) = (world.endpoint(made).await, admin(&world));
     world.events(3).await;
     world.wait_until_ended(&made, 3).await;
-    // This event was never matched with the endpoint: it has no delivery.
+    // Without its delivery, the event counts as never matched with the endpoint.
     world.run("DELETE FROM webhook_deliveries WHERE sequence = 3").await;
     receiver.always(Answer::status(200));
     let replay = |only: &str| json!({"since": "2020-01-01T00:00:00Z", "only": only});
@@ -319,7 +319,7 @@ async fn a_replay_that_cannot_be_is_refused_by_name() {
     world.run("UPDATE events SET last_sequence = 3 WHERE last_sequence = 1000001").await;
 }
 
-/// An event can be replayed to an endpoint regardless of its event types and its filter.
+/// An event can be replayed to an endpoint even if the endpoint's event types or filter exclude it.
 #[tokio::test]
 async fn one_event_is_replayed() {
     let (world, receiver) = (World::start().await, Receiver::start().await);

@@ -74,8 +74,8 @@ async fn a_parent_that_is_anothers_is_unknown() {
     let to_theirs = with(part(&mine, CAT), json!({"delegate_id": theirs[1]}));
     let (status, refused) = key.post(PATH, to_theirs).await;
     assert_eq!((status, fault(&refused).1), (400, vec!["delegate_id"]), "{refused:#}");
-    // The key can read this delegation, because its agent made it. The agent can't delegate from
-    // it.
+    // The key can read this delegation, because the key's agent made it. The agent can't use it as
+    // the parent of another delegation.
     let (_, child) = key.post(PATH, with(part(&mine, CAT), json!({"can_delegate": true}))).await;
     let (status, refused) = key.post(PATH, part(&id(&child), DOG)).await;
     assert_eq!((status, &refused["error"]), (403, &json!("subject_not_permitted")), "{refused:#}");
@@ -127,7 +127,7 @@ async fn nothing_is_amplified() {
     }
 }
 
-/// Below a suspended or revoked delegation, at any depth, a new one is refused.
+/// A new delegation is refused at any depth below a suspended or revoked delegation.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_parent_must_be_in_force() {
     let acme = Acme::start().await;
