@@ -5,8 +5,8 @@ mod absent;
 mod error;
 #[cfg(feature = "storage")]
 mod folder;
-#[cfg(feature = "storage")]
 mod listed;
+#[cfg(feature = "storage")]
 mod s3;
 #[cfg(feature = "storage")]
 mod store;
