@@ -6,7 +6,8 @@ use tokio::task::spawn_blocking;
 
 use crate::Fault;
 
-/// The ticks a second in which /proc reports a process's CPU time, for any kernel tick rate.
+/// The number of ticks per second in /proc's CPU times. It does not depend on the kernel's
+/// tick rate.
 const TICKS_A_SECOND: f64 = 100.0;
 
 /// Watches servers: their processes and child processes, with Postgres counted separately.

@@ -1,4 +1,5 @@
-//! Metrics of the process, with the names that Prometheus' client libraries use, and of the build.
+//! Metrics of the process and of the build. The process metrics have the names that Prometheus'
+//! client libraries use.
 
 use std::{fmt::Write, fs};
 

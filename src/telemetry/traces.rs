@@ -1,7 +1,7 @@
 //! Traces by OTLP over gRPC, if `traces.endpoint` is set: a span for each request, with spans for
 //! the stages of a decision.
 //!
-//! A span has a name, times, ids and the path, like the log lines, but no value of a request.
+//! Like the log lines, a span has a name, times, ids and the path, but no values from the request.
 
 use std::{sync::OnceLock, time::Duration};
 
@@ -26,7 +26,7 @@ use authority_core::config::Traces;
 
 /// The name of the service in traces.
 const SERVICE: &str = "agent-authority";
-/// How long the process waits for the collector when it ends.
+/// How long the process waits for the collector before exiting.
 const LAST_SPANS: Duration = Duration::from_secs(2);
 
 /// Set once, because a process has one subscriber.
@@ -86,8 +86,8 @@ pub fn follow(span: &Span, headers: &HeaderMap) {
     }
     let caller =
         TraceContextPropagator::new().extract_with_context(&Context::new(), &Headers(headers));
-    // Errors can be ignored: the span has not started yet, and an unsampled span does not need a
-    // parent.
+    // Errors can be ignored. `set_parent` fails for a span that has started or is not sampled. This
+    // span has not started yet, and an unsampled span does not need a parent.
     let _ = span.set_parent(caller);
 }
 

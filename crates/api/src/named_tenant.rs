@@ -1,4 +1,4 @@
-//! The tenant that a request names, as a list's filter for example.
+//! The tenant that a request names, for example in the filter of a list.
 
 use authority_core::store::{self, Db, RunQueryDsl, Store};
 use authority_ids::TenantId;
@@ -7,10 +7,10 @@ use diesel::{dsl::exists, prelude::*, select};
 
 use crate::{error::ApiError, identity::Caller};
 
-/// The most characters of an unknown tenant in an error.
+/// The maximum number of characters of an unknown `tenant_id` in an error.
 const SHOWN: usize = 100;
 
-/// Checks that the tenant exists; it may be deleted.
+/// Checks that the tenant exists. A deleted tenant is accepted.
 ///
 /// A tenant's own callers may name only their own tenant. For any other, they get the same error,
 /// whether it exists or not.

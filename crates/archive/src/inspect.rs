@@ -14,8 +14,8 @@ use crate::{
     format::{self, frames::lines, index::IndexRow, month::Month, names, part},
 };
 
-/// The most bytes of an object that is read. A part is full at 32 MiB of compressed frames, and its
-/// last frame can exceed that.
+/// The maximum size of an object to read, in bytes. A part is full when its compressed frames reach
+/// 32 MiB; the last frame can take the part beyond that size.
 const MOST_BYTES: u64 = 512 << 20;
 
 /// A function that is called for each entry, with its row in the index and its line.
@@ -74,8 +74,8 @@ impl<'a> Inspector<'a> {
     /// Reads a target and compares it with the manifest. Returns the rows of a part's index.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if an object differs or `each` fails, [`Error::Elsewhere`] if an object
-    /// is missing, or the bucket is unavailable.
+    /// [`Error::Damaged`] if an object differs or `each` fails; [`Error::Elsewhere`] if an object
+    /// is missing; another error if the bucket is unavailable.
     pub async fn inspect(&self, target: &Target<'_>, each: Each) -> Result<Vec<IndexRow>, Error> {
         match target {
             Target::Part { decisions, index } => {
@@ -128,8 +128,8 @@ impl<'a> Inspector<'a> {
 /// Reads a whole object.
 ///
 /// # Errors
-/// [`Error::Damaged`] if it differs from the manifest, [`Error::Elsewhere`] if it is missing, or
-/// the bucket is unavailable.
+/// [`Error::Damaged`] if it differs from the manifest; [`Error::Elsewhere`] if it is missing;
+/// another error if the bucket is unavailable.
 pub(crate) async fn read(bucket: &Bucket, folder: &str, object: &Object) -> Result<Bytes, Error> {
     if object.bytes > MOST_BYTES {
         return Err(damaged(object, &"it is larger than any object of the service"));

@@ -1,4 +1,4 @@
-//! Limits on anonymous calls, which all nodes share.
+//! Limits on anonymous calls. All nodes share the limits.
 
 use std::net::IpAddr;
 
@@ -74,8 +74,8 @@ struct Counted {
 }
 
 impl Programme {
-    /// Counts a call from this address. Returns the code that stands for the address, and the
-    /// remaining calls of the address.
+    /// Counts a call from this address. Returns the code that is stored in place of the address,
+    /// and the remaining calls of the address.
     ///
     /// # Errors
     /// A limit is reached.

@@ -244,7 +244,7 @@ async fn a_bucket_that_answers_with_errors_deletes_nothing() {
     assert_eq!(removed(&steps(&archiver).await), 6, "at the next run");
 }
 
-/// Each node fails after some requests. Each next node can send one more.
+/// Each node fails after some requests, one request later than the node before.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_ends_between_two_requests_is_followed_by_another() {
     let server = Server::start().await;

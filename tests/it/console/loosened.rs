@@ -1,4 +1,5 @@
-//! Forms that loosen or end a binding tool first list the terms that no longer apply.
+//! Before a form loosens or ends a tool that binds requests, it lists the terms that will no longer
+//! apply.
 
 use serde_json::json;
 

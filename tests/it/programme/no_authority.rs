@@ -88,7 +88,7 @@ async fn no_link_changes_a_decision_a_list_or_a_role() {
     let key = world.app.api_key(TENANT, &["runtime:write", "runtime:read"]).await;
     let ada = world.certified("ada").await;
     let decided = decisions(&world, &key).await;
-    // Lists also show decisions: they are read after the last decision.
+    // The lists are read after the last decision, because they also show decisions.
     let before = (decided, readings(&world).await, changes(&world).await);
     for (scope, status) in [("attest", "active"), ("operate", "invited"), ("view_only", "active")] {
         let body =

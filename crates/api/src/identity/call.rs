@@ -10,7 +10,7 @@ use crate::error::{ApiError, ErrorCode};
 pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 const LONGEST_KEY: usize = 255;
 
-/// Returns the caller that the authentication layer has checked by the method's rules.
+/// Returns the caller that the authentication layer checked against the method's access rules.
 ///
 /// # Errors
 /// The call has no credential.

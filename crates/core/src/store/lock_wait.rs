@@ -21,7 +21,7 @@ use super::{
 
 /// How long a migration waits for a lock.
 const LIMIT: Duration = Duration::from_secs(5);
-/// The interval of reading which lock a migration waits for.
+/// How often to look up the lock that a migration waits for.
 const LOOK: Duration = Duration::from_millis(200);
 
 diesel::define_sql_function! { fn pg_backend_pid() -> Integer; }

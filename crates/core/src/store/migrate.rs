@@ -20,7 +20,7 @@ use super::{
 };
 
 const PAUSE: Duration = Duration::from_millis(100);
-/// The number of attempts to grant rights while other work is in the way.
+/// The number of attempts to grant rights if other transactions interfere.
 const TRIES: u32 = 5;
 /// The number of attempts after which the lock's holder is assumed to be stuck.
 const PATIENCE: u32 = 6_000;
@@ -34,8 +34,8 @@ define_sql_function! {
     fn has_database_privilege(role: Text, database: Text, privilege: Text) -> Bool;
 }
 
-/// Lets the system's role read the tables of migrations, which starts and readiness check. By
-/// default, only the owner may read a new table.
+/// Lets the system's role read the tables of migrations. The service checks these tables at startup
+/// and for readiness. By default, only the owner may read a new table.
 const READABLE: &str =
     "CALL grant_to('{system}', 'SELECT ON __diesel_schema_migrations, migration_digests')";
 
@@ -56,8 +56,8 @@ pub struct Migrated {
 /// time.
 ///
 /// # Errors
-/// [`Error::Address`] with the action that an operator must take, also if other migrations made the
-/// database. Completed steps are not undone.
+/// [`Error::Address`] with the action that an operator must take, for example if the database was
+/// created by other migrations than this binary's. Completed steps are not undone.
 pub async fn migrate(owner: &Address, login: &str) -> Result<Migrated, Error> {
     let mut db = owner.connect().await?;
     session::check(&mut db).await?;

@@ -10,7 +10,7 @@ use super::{
     transaction::{Db, Scope},
 };
 
-/// The maximum number of faults to list. A list of all triggers would not help.
+/// The maximum number of faults to list. If every trigger is disabled, a full list would not help.
 const MOST: usize = 5;
 
 #[derive(QueryableByName)]

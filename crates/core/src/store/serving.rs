@@ -99,8 +99,9 @@ impl Serving {
     /// Connects as the serving login and inspects the database.
     ///
     /// # Errors
-    /// [`Error::Address`] with the command to run if the database must be migrated first or other
-    /// migrations made it, or with the GRANT for a missing right.
+    /// [`Error::Address`] with the command to run if the database must be migrated first, or if it
+    /// was created by other migrations than this binary's. If the login lacks a right, the error
+    /// has the GRANT instead.
     pub async fn inspect(login: &Address) -> Result<Self, Error> {
         let mut db = login.connect().await?;
         session::check(&mut db).await?;

@@ -50,7 +50,7 @@ impl TlsConnect<Socket> for ToHost {
 }
 
 /// The digest of the server's certificate (`tls-server-end-point` of RFC 5929, 4.1). With it, a
-/// login by SCRAM fails if the TLS connection ends at another server than Postgres.
+/// login by SCRAM fails if another server than Postgres terminates the TLS connection.
 fn binding(stream: &TlsStream<Socket>) -> ChannelBinding {
     let certificate = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
     certificate
@@ -62,8 +62,8 @@ fn binding(stream: &TlsStream<Socket>) -> ChannelBinding {
 const RSA_PKCS1_SHA1: &[u8] =
     &[0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x05, 0x05, 0x00];
 
-/// Returns the digest of a certificate, by the hash function of its signature; `None` if the
-/// signature has no such function, as Ed25519.
+/// Returns the digest of a certificate, computed with the hash function of its signature; `None` if
+/// the signature has no such function, for example with Ed25519.
 fn digest(certificate: &[u8]) -> Option<Vec<u8>> {
     // A certificate consists of the signed part, the algorithm and the signature (RFC 5280, 4.1).
     let (parts, _) = element(certificate)?;
@@ -85,7 +85,7 @@ fn digest(certificate: &[u8]) -> Option<Vec<u8>> {
 /// Splits DER into the content of its first element and the bytes behind the element.
 fn element(der: &[u8]) -> Option<(&[u8], &[u8])> {
     let ([_, length], rest) = der.split_first_chunk()?;
-    // From 128 bytes on, this is the number of bytes of the length, which follow.
+    // If the content has 128 bytes or more, this byte gives the number of length bytes that follow.
     let (length, rest) = match length {
         0..0x80 => (usize::from(*length), rest),
         _ => {

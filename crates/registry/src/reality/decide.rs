@@ -1,4 +1,4 @@
-//! A person's decision on the findings of a run.
+//! A person's decision on the findings of a coupling check's run.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -147,7 +147,7 @@ impl Overrider<'_> {
         Ok(!overriding::in_force(db, vec![self.check.id.clone()]).await?.is_empty())
     }
 
-    /// Returns the acts of a pending override, which this act joins.
+    /// Returns the acts of the pending override that this act is added to, if there is one.
     async fn earlier(&self, db: &mut Db, now: Time) -> Result<Vec<OverrideAct>, Error> {
         let Some(before) = &self.check.r#override else { return Ok(Vec::new()) };
         if before.until.is_none_or(|until| until <= now) {
@@ -163,11 +163,11 @@ impl Overrider<'_> {
         }
     }
 
-    /// Refuses callers who may not approve the action. People can't override for themselves.
-    /// Without an actor, the override concerns everyone who could perform the action, and therefore
-    /// the people behind all of them. Returns whether the override is in the caller's own interest,
-    /// as the tenant's `self_approval` permits. Keeps only the earlier acts of people who could
-    /// override now.
+    /// Refuses callers who may not approve the action. People can't override for themselves. If the
+    /// check has no actor, this rule applies to everyone who could perform the action, and to the
+    /// people behind them. Returns `true` if the override is in the caller's own interest and only
+    /// the tenant's `self_approval` permits it. Removes from `before` the acts of people who could
+    /// not override now.
     async fn permit(
         &self,
         db: &mut Db,
@@ -185,8 +185,8 @@ impl Overrider<'_> {
             None => handle.read().performers(action),
         };
         let requesters = self.requesters(db, actor).await?;
-        // The last check is made without a subject. A second act of the same person is then refused
-        // even if `subjects` is empty.
+        // The last eligibility check is made without a subject. A second act of the same person is
+        // then refused even if `subjects` is empty.
         let subjects = subjects.into_iter().map(Some).chain([None]);
         let eligibility = |subject: Option<String>| {
             let subject = subject.unwrap_or_default();
@@ -211,8 +211,8 @@ impl Overrider<'_> {
         Ok(own_interest)
     }
 
-    /// Returns the delegation that the check names, and the delegations of the decision that it
-    /// names.
+    /// Returns the check's delegation. If the check names a decision, adds the delegations that the
+    /// decision used.
     async fn decided(&self, db: &mut Db) -> Result<Vec<String>, Error> {
         let mut chain: Vec<String> = self.check.purpose_grant_id.iter().cloned().collect();
         let id = &self.check.action_id;

@@ -10,15 +10,15 @@ use super::{position, rules};
 use crate::flow::prelude::*;
 use authority_ids::RecordId;
 
-/// The name of the kind in IDs of endpoints.
+/// The record type in an endpoint's ID: `svc:endpoint:…`.
 const ID_KIND: &str = "endpoint";
 /// The default number of deliveries per second.
 const RATE: i32 = 100;
 
 impl Row for WebhookEndpoint {
     type List = ListWebhookEndpointsRequest;
-    /// The graph contains the on-demand event types that the endpoint selects. Once the response is
-    /// sent, every event of these types is recorded.
+    /// The graph contains the on-demand event types that the endpoint selects. Once the response to
+    /// a write is sent, every event of these types is recorded.
     const AUTHORITY: bool = true;
 
     fn filtered(by: &ListWebhookEndpointsRequest) -> webhook_endpoints::BoxedQuery<'_, Pg> {

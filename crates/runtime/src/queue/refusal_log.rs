@@ -1,6 +1,6 @@
-//! The log of refused calls. While calls are refused, it writes a line a second with their number
-//! and the tenant with the most refusals. Metrics have no tenant label, but an operator must know
-//! which tenant's limit to change.
+//! The log of refused calls. While calls are refused, it writes one line per second, with the
+//! number of refusals and the tenant with the most refusals. Metrics have no tenant label, but an
+//! operator must know which tenant's limit to change.
 
 use std::collections::HashMap;
 
@@ -24,8 +24,8 @@ pub(super) struct RefusalLog {
 }
 
 impl RefusalLog {
-    /// Counts a refusal. Returns true for the first since the last line, which is then due in a
-    /// second.
+    /// Counts a refusal. Returns true for the first refusal since the last line. The next line is
+    /// then due in a second.
     pub(super) fn note(&mut self, tenant_id: &TenantId, cause: Cause) -> bool {
         let is_first = self.by_tenant.is_empty();
         match cause {
@@ -40,7 +40,7 @@ impl RefusalLog {
         is_first
     }
 
-    /// Writes the line. `waiting` decisions are in the queue now.
+    /// Writes the line. `waiting` is the number of decisions that are in the queue now.
     pub(super) fn write(self, waiting: usize) {
         let tenants = self.by_tenant.len();
         let Some((most, of_it)) = self.by_tenant.into_iter().max_by_key(|(_, count)| *count) else {

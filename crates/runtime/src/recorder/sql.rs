@@ -11,7 +11,8 @@ use diesel::{
 };
 use serde_json::Value;
 
-/// Takes the fence. Returns each tenant's current revision and the time.
+/// Takes the fence, which keeps the tenants' revisions unchanged until the transaction ends.
+/// Returns each tenant's current revision and the time.
 pub(super) struct Fence<'a> {
     pub(super) tenants: Vec<&'a str>,
 }

@@ -39,7 +39,8 @@ struct Which {
     /// The request's id
     #[arg(value_parser = segment)]
     id: String,
-    /// The digest that was shown before: another request is refused [default: the current digest]
+    /// The digest that was shown before; if the request now has another digest, the command fails
+    /// [default: the current digest]
     #[arg(long, value_name = "DIGEST")]
     digest: Option<String>,
     #[command(flatten)]
@@ -55,8 +56,8 @@ pub(crate) struct Approve {
     /// The reason, for the record
     #[arg(long, value_name = "TEXT")]
     comment: Option<String>,
-    /// The id of an anchor or a drift event in `reality` that you reviewed; repeat it [default,
-    /// with confirmation: the ids shown]
+    /// The id of an anchor or a drift event in `reality` that you reviewed; can be given several
+    /// times [default without --yes: the ids shown]
     #[arg(long = "reviewed", value_name = "ID")]
     reviewed: Vec<String>,
 }
@@ -68,8 +69,8 @@ pub(crate) struct Decline {
     /// The reason, for the record and for the requester
     #[arg(long, value_name = "TEXT")]
     reason: String,
-    /// For how many seconds the same request is denied, if that is shorter than the tenant's
-    /// setting
+    /// The number of seconds for which the same request is denied; the tenant's setting applies if
+    /// it is shorter
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(0..=86_400))]
     for_seconds: Option<u32>,
 }
@@ -191,7 +192,7 @@ fn reviews(held: &Value) -> impl Iterator<Item = &Value> {
     found.filter(|found| found["effect"] == "require_human_review")
 }
 
-/// The findings that the person confirms by approving, as shown. Each entry has the finding's id
+/// The displayed findings, which an approval confirms as reviewed. Each entry has the finding's id
 /// and start time: a finding that begins later is not reviewed.
 fn to_review(held: &Value) -> Vec<String> {
     let key = |found| format!("{}@{}", text::of(found, "id"), text::of(found, "since"));
