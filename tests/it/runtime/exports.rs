@@ -181,7 +181,7 @@ async fn it_is_the_callers_only_one_and_ends_with_the_person() {
     let person = people["principals"].as_array().unwrap().iter();
     let mut person = person.filter(|person| person["email"] == "approver@acme.example");
     let path = format!("/api/v1/principals/{}", person.next().unwrap()["id"].as_str().unwrap());
-    let (status, done) = app.owner().patch(&path, &json!({"state": "suspended"})).await;
+    let (status, done) = app.owner().patch(&path, json!({"state": "suspended"})).await;
     assert_eq!(status, 200, "{done:#}");
     let ended = loop {
         match export.message().await {

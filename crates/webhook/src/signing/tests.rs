@@ -5,7 +5,7 @@ use base64::{Engine, engine::general_purpose::STANDARD, engine::general_purpose:
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
-use super::*;
+use super::{attempt::base64, *};
 use crate::destination::{EndpointUrl, UrlRules};
 
 const EVENT: &str = "svc:event:0198c0ffee017c4f8a2d5b6e7f809a1b";
