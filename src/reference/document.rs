@@ -61,7 +61,7 @@ impl<'a> DocumentOperation<'a> {
         given.map(move |parameter| document.resolved(parameter))
     }
 
-    /// The responses by status, either of successes or of errors.
+    /// The responses with their statuses: those for successes if `success` is set, else for errors.
     pub(super) fn responses(
         &self,
         document: Document<'a>,
@@ -72,7 +72,7 @@ impl<'a> DocumentOperation<'a> {
         wanted.map(move |(status, response)| (status.as_str(), document.resolved(response)))
     }
 
-    /// Whether the service refuses every call: the method exists only to be described.
+    /// Whether the service refuses every call. Such a method exists only for its documentation.
     pub(super) fn is_refused(&self) -> bool {
         self.content["responses"].get("405").is_some()
     }
@@ -88,8 +88,8 @@ pub(super) fn contents(holder: &Value) -> impl Iterator<Item = (&String, &Value)
     holder["content"].as_object().into_iter().flatten()
 }
 
-/// The schemas of which a value must match one, without null: the schema itself if it has no
-/// alternatives.
+/// The alternatives of a schema, except null. A schema without alternatives is its own only
+/// alternative.
 pub(super) fn alternatives(schema: &Value) -> Vec<&Value> {
     let all = ["anyOf", "oneOf", "allOf"].iter().find_map(|of| schema[*of].as_array());
     match all {

@@ -99,7 +99,7 @@ fn flowing(texts: impl Iterator<Item = String>, width: u16) -> Vec<String> {
     let room = |line: &String, text: &str, gap: usize| {
         line.chars().count() + gap + text.chars().count() <= usize::from(width)
     };
-    // No further text is added to a line after a text that takes several lines.
+    // A text that takes several lines is the last text on its last line.
     let mut is_open = false;
     for text in texts {
         if let Some(line) =

@@ -1,10 +1,10 @@
-//! Parses the statements of a migration as far as the rules for migrations need it: one line each,
-//! in lower case, without comments.
+//! Splits a migration into statements for the rules that check migrations. Each statement is one
+//! line, in lower case, without comments.
 
 const EXCEPTION: &str = "-- exception: ";
 /// The first words of the statements that the rules examine.
 const VERBS: &[&str] = &["alter", "call", "create", "drop", "execute", "revoke"];
-/// The words after which a statement in a DO block starts without a semicolon.
+/// A statement in a DO block can follow these words without a semicolon.
 const BEFORE_STATEMENTS: &[&str] = &["begin", "then", "else", "loop"];
 
 /// A statement, and whether a comment marks it as an exception.
@@ -46,8 +46,8 @@ pub(super) fn statements(sql: &str) -> Vec<Statement> {
 }
 
 impl Statement {
-    /// Removes the words before the statement in its branch, and unwraps a statement that EXECUTE
-    /// runs.
+    /// Removes the words before the statement, such as `if … then`, and takes the statement out of
+    /// an EXECUTE.
     fn of_block(self) -> Self {
         let words: Vec<_> = self.text.split(' ').collect();
         let begins = |at: &usize| {

@@ -14,7 +14,7 @@ use diesel::{QueryableByName, sql_types::Text};
 use super::{Archiver, Parts, StepResult};
 use crate::Error;
 
-/// How often the worker runs. New months become old enough once a month.
+/// How often the worker runs. Once a month, another month becomes old enough to be archived.
 const EVERY: Duration = Duration::from_secs(3600);
 /// The longest duration of a tick.
 const LONGEST: Duration = Duration::from_secs(3);

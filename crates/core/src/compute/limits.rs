@@ -27,7 +27,7 @@ impl Default for Limits {
             running: threads - 1,
             waiting: 16,
             waiting_in_all: 128,
-            // Shorter than the call's own deadline, which lets the caller see this error.
+            // Below the call's own deadline. The caller then gets this limit's error.
             longest: Duration::from_secs(9),
         }
     }

@@ -72,7 +72,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Returns the next job of the first tenant in turn that is below its limit of running jobs.
+    /// Returns the next job, by the tenants' turns. Skips tenants at their limit of running jobs.
     pub(super) fn next(&mut self) -> Next {
         if self.closed {
             return Next::Closed;

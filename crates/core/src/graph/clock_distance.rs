@@ -1,7 +1,8 @@
 //! The difference between this node's clock and the database's clock.
 //!
-//! The node's clock determines when windows begin and end, in which windows budgets are counted,
-//! and the dates of records. All nodes share the database, which makes its clock the reference.
+//! The node's clock determines the start and end of windows, the window in which a budget's use
+//! counts, and the dates of records. All nodes share the database, which makes its clock the
+//! reference.
 
 use std::{
     sync::atomic::{AtomicI64, Ordering},
@@ -12,7 +13,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{clock::Clock, log_limit::LogLimit};
 
-/// The difference of the clocks from which operators are warned.
+/// Operators are warned if the clocks differ by at least this time.
 const WARNED: Duration = Duration::from_secs(1);
 /// The interval of warnings.
 const WARN_EVERY: Duration = Duration::from_secs(60);

@@ -226,7 +226,8 @@ fn decode<'t>(key: &str, text: &'t str) -> Result<Cow<'t, str>, Error> {
     String::from_utf8(bytes).map(Cow::Owned).map_err(|_| malformed())
 }
 
-/// Parses `key = value` pairs. Values with spaces are in single quotes; a backslash escapes.
+/// Parses `key = value` pairs. Values with spaces are in single quotes; a backslash escapes the next
+/// character.
 fn split_pairs(text: &str) -> Result<(String, TlsParameters), Error> {
     let mut tls = TlsParameters::default();
     let mut kept = Vec::new();
@@ -244,7 +245,7 @@ fn split_pairs(text: &str) -> Result<(String, TlsParameters), Error> {
     Ok((kept.join(" "), tls))
 }
 
-/// Returns the first value of the text, as written and unescaped.
+/// Returns the first value of the text in two forms: as written, and unescaped.
 fn first_value(text: &str) -> (&str, String) {
     let is_quoted = text.starts_with('\'');
     let mut meant = String::new();

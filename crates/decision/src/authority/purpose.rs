@@ -46,7 +46,7 @@ fn admits_one<T>(list: &[T], is: impl Fn(&T) -> bool) -> bool {
     list.is_empty() || list.iter().any(is)
 }
 
-/// Checks that every link with bound purposes is bound to this purpose.
+/// Checks that every link that is limited to some purposes includes this purpose.
 pub(crate) fn is_in_scope(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {
     let mut bound = candidate.links().iter().filter(|link| !link.bounds.purposes.is_empty());
     match &case.request.purpose {

@@ -40,7 +40,7 @@ pub struct TraceStep {
     pub reason_code: Option<Reason>,
     /// A description for people.
     pub detail: String,
-    /// The bounds that the request exceeds, if the step refuses it for them.
+    /// The bounds that the request exceeds, if that is why the step refuses it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exceeded: Vec<ExceededBound>,
     /// The statement of a policy that the step evaluates.

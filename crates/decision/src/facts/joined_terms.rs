@@ -119,7 +119,7 @@ impl JoinedTerms {
             reversibility: term(declaration.reversibility, id, declared),
             rollback_available: term(declaration.rollback_available, id, declared),
             risk_tier: term(classification.risk_tier, id, declared),
-            // A missing mode is not an omission and does not count as the worst.
+            // Unlike other missing fields, a missing mode does not count as the worst value.
             required_oversight_mode: term(classification.required_oversight_mode, id, false),
             access_level: term(Some(own_access_level(tool)), id, declared),
             requires: tool.requires.iter().map(|m| (m.clone(), tool.id.clone())).collect(),

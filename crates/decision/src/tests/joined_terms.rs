@@ -1,4 +1,4 @@
-//! Tests that tools bind a request that does not name a tool.
+//! Tests that the terms of all tools for an action bind a request that does not name a tool.
 
 use super::*;
 use crate::{
@@ -72,7 +72,7 @@ fn the_strictest_of_each_term_binds() {
 
 #[test]
 fn what_one_tool_leaves_out_is_not_taken_from_another() {
-    // On its own, it is irreversible and limited, which requires one approver.
+    // Alone, this tool counts as irreversible and of limited risk, which requires one approver.
     let partial = Tool {
         action_declaration: Some(ActionDeclaration {
             effect_class: Some(EffectClass::Financial),
@@ -169,8 +169,8 @@ fn policy(text: &str, applies_to: Vec<Target>) -> Arc<CompiledPolicy> {
     CompiledPolicy::compile(reference, text).unwrap().into()
 }
 
-/// A policy may test for a milder value, or for an absent one. Leaving out the tool with that value
-/// does not avoid the policy.
+/// A policy may test for a milder value, or for an absent one. A request that does not
+/// name the tool with that value does not avoid the policy.
 #[test]
 fn a_policy_is_evaluated_on_what_each_tool_declares() {
     let all = tame("tool-1");

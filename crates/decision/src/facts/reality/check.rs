@@ -40,7 +40,7 @@ pub struct CheckedAnchor {
 pub struct Tolerated {
     pub anchor_id: String,
     pub drift_type: String,
-    /// The hash of the newest snapshot at that time.
+    /// The hash of the newest snapshot when the person tolerated the finding.
     pub content_hash: Option<String>,
 }
 
@@ -57,7 +57,7 @@ pub struct Checked {
     pub effect: RuntimeEffect,
 }
 
-/// Judges a check at a time.
+/// Judges a check as of the time `at`.
 ///
 /// A check without anchors cannot find anything. Its result is a warning.
 pub fn judge(

@@ -1,9 +1,9 @@
 //! Finds two or three changes that help together if no single change does.
 //!
-//! Each change that might belong to such a set is applied, the question is decided, and one more
-//! change is searched. The likely changes come first: changes after which the question gets further
-//! down the table, then changes of the kind of the refusal. Only the [`KEPT`] most likely changes
-//! are followed.
+//! Applies each change that might belong to such a set, decides the request again, and searches for
+//! one more change. The most likely changes come first: changes after which the request passes more
+//! rows of the table of checks, then changes that relate to the reason for the refusal. Only the
+//! [`KEPT`] most likely changes are followed.
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
@@ -34,7 +34,8 @@ pub(super) fn smallest(search: &Search<'_>, asked: &State) -> Option<Remedy> {
     None
 }
 
-/// Removes unnecessary changes from a set. A step may propose more changes after another change.
+/// Removes unnecessary changes from a set. A set can contain them, because a step may propose some
+/// changes only after another change.
 fn without_idle(search: &Search<'_>, asked: &State, found: Remedy) -> Remedy {
     search.left.set(MOST_FOR_SETS);
     search.step.set(MOST_FOR_SETS);
