@@ -15,10 +15,10 @@
 --   CALL grant_to('{tenant,system}', 'SELECT ON counters');  -- rights by kind of role
 --
 -- Roles belong to the whole PostgreSQL cluster. Each database therefore has three roles of its own.
--- crates/core/src/store/roles.sql creates them, and authority_role(kind), which returns the name of
--- this database's role:
+-- crates/core/src/store/roles.sql creates the roles and the function authority_role(kind), which
+-- returns the name of this database's role of a kind. The kinds are:
 --   tenant    sees the rows of one tenant, which the setting `authority.tenant` names
---   system    sees all tenants: the graph's tail, workers, the owner's lists
+--   system    sees all tenants; used by the graph's tail, workers and the owner's lists
 --   recorder  writes decisions and related rows for many tenants at once
 -- The tables' owner is a different role. Unless it is a superuser, it sees no rows: a migration
 -- that changes rows first runs SELECT set_config('role', authority_role('system'), true).
@@ -76,7 +76,7 @@ CREATE TABLE record_versions (
     valid_from timestamptz NOT NULL,
     -- The end, exclusive; NULL for the current version.
     valid_to timestamptz,
-    -- NULL in the version that marks a deletion, which starts and ends at the same time.
+    -- NULL in the version that marks a deletion. That version starts and ends at the same time.
     body jsonb
 );
 CREATE INDEX record_versions_as_of ON record_versions (entity_id, valid_from DESC, version DESC);
@@ -103,7 +103,8 @@ BEGIN
         RAISE 'a record of `%` cannot move to another tenant', TG_TABLE_NAME
             USING ERRCODE = 'restrict_violation';
     END IF;
-    -- Never before the start of the version that it ends, even if the machine's clock was set back.
+    -- The new version never starts before the previous one, even if the machine's clock was set
+    -- back.
     SELECT valid_from INTO before FROM record_versions
     WHERE table_name = TG_TABLE_NAME AND entity_id = subject ->> 'id' AND valid_to IS NULL;
     moment := greatest(moment, before);
@@ -139,8 +140,8 @@ CREATE UNIQUE INDEX authority_changes_tenant ON authority_changes (tenant_id, te
 -- assigns the number. The lock is released after the commit is visible. Numbers therefore become
 -- visible in order: if a reader has read up to a number, it has missed no earlier change. The
 -- revision is raised for each change, not once for each transaction. A reader that has read only
--- some changes of a transaction therefore has a lower revision and is known to be behind. If a rule
--- or another trigger suppresses the row, that is an error.
+-- some changes of a transaction therefore has a lower revision and is known to be behind. It is
+-- an error if a rule or another trigger suppresses the insert into authority_changes.
 -- Arguments: the tenant's column, and the columns to ignore: changing only these is not logged.
 CREATE FUNCTION log_change() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
@@ -206,8 +207,8 @@ BEGIN
         LEFT JOIN tenant_revisions t ON t.tenant_id = asked.tenant;
 END $$;
 
--- Locks the fence: until this transaction ends, the authority on which a person's act is checked
--- can't change. Revisions must be read in a later statement, with a snapshot that is newer than the
+-- Locks the fence: the authority for checking a person's act can't change until this transaction
+-- ends. Revisions must be read in a later statement, with a snapshot that is newer than the
 -- lock. An act that itself changes authority sets `alone`: two such acts with a shared lock would
 -- deadlock at commit.
 CREATE FUNCTION hold_fence(alone boolean) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
@@ -253,8 +254,8 @@ END $$;
 -- Raises the revisions of this transaction now instead of at its commit. Fails if a table of
 -- authority was changed but its triggers can't raise a revision. The counters of changed rows may
 -- still include an earlier transaction of the session, because Postgres resets them up to a second
--- after the commit. Such a table is checked again, which does no harm. If `track_counts` is off,
--- every table counts as changed.
+-- after the commit. A table that only that earlier transaction changed is then
+-- checked again, which does no harm. If `track_counts` is off, every table counts as changed.
 CREATE FUNCTION require_revisions() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -286,7 +287,8 @@ BEGIN
     IF fault IS NOT NULL THEN
         RAISE '%', fault;
     END IF;
-    -- One after the other: a tenant's revision is then written once for all of its changes.
+    -- The constraints are set one after the other, so that a tenant's revision is written once for
+    -- all of its changes.
     SET CONSTRAINTS public.log_change IMMEDIATE;
     SET CONSTRAINTS public.raise_revision IMMEDIATE;
 END $$;
@@ -323,7 +325,7 @@ END $$;
 
 -- ## Append-only tables with columns that can be erased
 
--- Whether a column has this value after erasing.
+-- Whether this value is one that erasing writes to a column.
 CREATE FUNCTION is_erased(value text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT value IS NULL OR value IN ('', '\x') OR value ~ '^erased($|[:|])' OR value LIKE '%@erased.invalid'
 $$;
@@ -445,9 +447,9 @@ BEGIN
 END $$;
 
 -- Creates the partitions for ids before `until`, and returns their number. They are made three
--- months ahead. Partitions for many years would need more locks than a transaction that reads all of
--- them may have. Runs as the tables' owner, because the service may not create tables. For safety it
--- uses only the names in time_partitions, which migrations wrote.
+-- months ahead. A transaction that reads all partitions locks each of them, and with partitions for
+-- many years it would exceed its limit of locks. Runs as the tables' owner, because the service may
+-- not create tables. For safety it uses only the names in time_partitions, which migrations wrote.
 CREATE FUNCTION extend_partitions(until timestamptz DEFAULT now() + interval '3 months')
 RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET timezone = 'UTC' AS $$
@@ -540,7 +542,7 @@ BEGIN
                       CASE WHEN g.tgisinternal THEN 'ALL' ELSE quote_ident(g.tgname) END)
         FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid
         WHERE c.relnamespace = 'public'::regnamespace AND g.tgenabled IN ('D', 'R')
-        -- A change of a table also applies to its partitions.
+        -- Tables come first: ALTER TABLE on a table also applies to its partitions.
         ORDER BY c.relispartition, c.relname, g.tgname)
         UNION ALL
         SELECT format('the trigger `log_change` of `%s` is missing: restore the database''s schema whole', t.name)
