@@ -163,7 +163,7 @@ pub(super) async fn sealed(
     keys: &Keys,
     decision: &Decision,
 ) -> Result<Option<Result<StoredPack, Altered>>, Error> {
-    let (id, tenant_id) = (decision.id.clone(), row_id(&decision.tenant_id)?);
+    let (id, tenant_id) = (row_id(&decision.id)?, row_id(&decision.tenant_id)?);
     let keys = keys.clone();
     let read = store.read_tx(&scope(), async move |db| {
         Ok::<_, Error>(stored_packs::one(db, &keys, Some(&tenant_id), &id).await?)

@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use authority_ids::TenantId;
+use authority_ids::{DecisionId, TenantId};
 use authority_model::schema::{decisions, fact_blobs, policy_versions};
 use diesel::{QueryResult, prelude::*};
 
@@ -45,8 +45,13 @@ pub struct DecisionRow {
 }
 
 /// Reads a decision. If a tenant is given, only its decisions are found.
-pub async fn one(db: &mut Db, within: Option<&TenantId>, id: &str) -> QueryResult<Option<Stored>> {
-    let mut query = decisions::table.find(id).select(DecisionRow::as_select()).into_boxed();
+pub async fn one(
+    db: &mut Db,
+    within: Option<&TenantId>,
+    id: &DecisionId,
+) -> QueryResult<Option<Stored>> {
+    let mut query =
+        decisions::table.find(id.as_str()).select(DecisionRow::as_select()).into_boxed();
     if let Some(tenant) = within {
         query = query.filter(decisions::tenant_id.eq(tenant.as_str()));
     }

@@ -5,6 +5,7 @@
 //! identifies the person.
 
 use authority_crypto::{Signer, random};
+use authority_ids::TenantId;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
@@ -16,7 +17,7 @@ pub const ACT_KIND: &str = "svc.approval.act.v1";
 
 /// One act of one person.
 pub struct Act<'a> {
-    pub tenant_id: &'a str,
+    pub tenant_id: &'a TenantId,
     /// The id of the approval request or of the delegation.
     pub about: &'a str,
     /// SHA-256 of the object of the act: the request of a held decision, or a delegation's terms.
@@ -72,7 +73,7 @@ pub fn sign_act(act: &Act<'_>, signer: &Signer) -> Result<SignedAct, Error> {
         question: digest_text(act.question),
         role: act.role,
         own_interest: act.own_interest,
-        tenant_id: act.tenant_id,
+        tenant_id: act.tenant_id.as_str(),
         verdict: act.verdict,
     };
     Ok(SignedAct { text: sign(&text, signer)?, by_salt, comment_salt })

@@ -1,6 +1,7 @@
 //! The replay proof `svc.replay.proof.v1`: the signed result of deciding again, field by field.
 
 use authority_crypto::Signer;
+use authority_ids::{DecisionId, EvidenceId, RecordId};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -62,9 +63,9 @@ pub struct Difference {
 
 /// The content of a proof.
 pub struct Replay<'a> {
-    pub id: &'a str,
-    pub decision_id: &'a str,
-    pub evidence_id: &'a str,
+    pub id: &'a RecordId,
+    pub decision_id: &'a DecisionId,
+    pub evidence_id: &'a EvidenceId,
     pub mode: Mode,
     pub semantics: &'a str,
     pub policy: Option<PinnedPolicy>,

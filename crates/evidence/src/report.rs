@@ -1,6 +1,7 @@
 //! A signed report of the outcome of a permitted decision.
 
 use authority_crypto::Signer;
+use authority_ids::{DecisionId, TenantId};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
@@ -12,8 +13,8 @@ pub const REPORT_KIND: &str = "svc.decision.report.v1";
 
 /// The outcome of one decision.
 pub struct OutcomeReport<'a> {
-    pub tenant_id: &'a str,
-    pub decision_id: &'a str,
+    pub tenant_id: &'a TenantId,
+    pub decision_id: &'a DecisionId,
     /// SHA-256 of the decision's record, which binds the report to the decision.
     pub record_digest: &'a [u8; 32],
     /// `executed`, `failed` or `abandoned`.
@@ -43,13 +44,13 @@ struct Text<'a> {
 pub fn sign_report(report: &OutcomeReport<'_>, signer: &Signer) -> Result<SignedText, Error> {
     let text = Text {
         at: moment::text(report.at),
-        decision_id: report.decision_id,
+        decision_id: report.decision_id.as_str(),
         detail: report.detail,
         kind: REPORT_KIND,
         outcome: report.outcome,
         record_digest: digest_text(report.record_digest),
         reported_by: report.reported_by,
-        tenant_id: report.tenant_id,
+        tenant_id: report.tenant_id.as_str(),
     };
     sign(&text, signer)
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{
     answer,
-    find::{DecisionQueries, readable},
+    find::{DecisionQueries, decision_id, readable},
     report,
 };
 use authority_api::{
@@ -56,7 +56,7 @@ impl DecisionQueries {
         caller: &Caller,
         asked: GetDecisionRequest,
     ) -> Result<GetDecisionResponse, ApiError> {
-        let (stored, since, _) = self.stored(caller, asked.decision_id).await?;
+        let (stored, since, _) = self.stored(caller, &decision_id(&asked.decision_id)?).await?;
         self.shown(stored, since)
     }
 
@@ -66,8 +66,8 @@ impl DecisionQueries {
         caller: &Caller,
         asked: InspectDecisionRequest,
     ) -> Result<GetDecisionResponse, ApiError> {
-        let (id, with_context) = (asked.decision_id, asked.context);
-        let (stored, since, archived) = self.stored(caller, id.clone()).await?;
+        let id = decision_id(&asked.decision_id)?;
+        let (stored, since, archived) = self.stored(caller, &id).await?;
         let whole = if let Some(archived) = archived {
             Some(archived.stored()?)
         } else {
@@ -77,7 +77,7 @@ impl DecisionQueries {
             });
             whole.await?
         };
-        let context = whole.as_ref().filter(|_| with_context);
+        let context = whole.as_ref().filter(|_| asked.context);
         let context = context.and_then(|Stored { sealed, .. }| {
             answer::context(&sealed.context, &sealed.salts.context)
         });
@@ -97,7 +97,7 @@ impl DecisionQueries {
     async fn stored(
         &self,
         caller: &Caller,
-        id: String,
+        id: &DecisionId,
     ) -> Result<(DetailsRow, Since, Option<Archived>), ApiError> {
         let (scope, by, of) = (caller.scope(), caller.clone(), id.clone());
         let found = self.store.read_tx(&scope, async move |db| {
@@ -109,19 +109,18 @@ impl DecisionQueries {
         });
         match found.await? {
             Some((stored, since)) => Ok((stored, since, None)),
-            None => self.archived(caller, &id).await,
+            None => self.archived(caller, id).await,
         }
     }
 
     async fn archived(
         &self,
         caller: &Caller,
-        id: &str,
+        id: &DecisionId,
     ) -> Result<(DetailsRow, Since, Option<Archived>), ApiError> {
-        let missing = || ApiError::not_found("decision", id);
-        let parsed = DecisionId::parse(id).map_err(|_| missing())?;
+        let missing = || ApiError::not_found("decision", id.as_str());
         let scope = caller.scope();
-        let archived = self.archives.find(&scope, &parsed).await?;
+        let archived = self.archives.find(&scope, id).await?;
         let archived = archived.ok_or_else(missing)?;
         if !caller.acts_for(&archived.summary()?.subject) {
             return Err(missing());

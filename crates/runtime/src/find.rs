@@ -28,6 +28,7 @@ use authority_core::{
     store::{self, RunQueryDsl, Store},
 };
 use authority_decision::Decision;
+use authority_ids::DecisionId;
 
 const PAGE: i32 = 100;
 
@@ -114,10 +115,18 @@ impl DecisionQueries {
     }
 }
 
+/// Parses a decision's id. No decision has another text as its id.
+pub(super) fn decision_id(text: &str) -> Result<DecisionId, ApiError> {
+    DecisionId::parse(text).map_err(|_| ApiError::not_found("decision", text))
+}
+
 /// Selects the decision if the caller may read it. It must belong to the caller's tenant and, for a
 /// bound API key, to the key's principals. The owner can read the decisions of every tenant.
-pub(super) fn readable<'q>(id: &'q str, caller: &'q Caller) -> decisions::BoxedQuery<'q, Pg> {
-    let mut query = decisions::table.filter(decisions::id.eq(id)).into_boxed();
+pub(super) fn readable<'q>(
+    id: &'q DecisionId,
+    caller: &'q Caller,
+) -> decisions::BoxedQuery<'q, Pg> {
+    let mut query = decisions::table.filter(decisions::id.eq(id.as_str())).into_boxed();
     if let Some(tenant) = caller.tenant() {
         query = query.filter(decisions::tenant_id.eq(tenant.as_str()));
     }

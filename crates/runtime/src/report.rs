@@ -13,7 +13,10 @@ use diesel::prelude::*;
 use prost::Message;
 use tonic::Response;
 
-use super::{answer, find::readable};
+use super::{
+    answer,
+    find::{decision_id, readable},
+};
 use authority_api::{
     error::{ApiError, ErrorCode},
     idempotency::{Done, IdempotencyKey},
@@ -22,7 +25,7 @@ use authority_api::{
 use authority_core::{
     clock::Clock,
     keys::{Keys, Purpose},
-    store::{self, Db, RunQueryDsl, Scope, Store},
+    store::{self, Db, RunQueryDsl, Scope, Store, row_id},
 };
 use authority_crypto::{Signer, sha256};
 use authority_decision::Decision;
@@ -80,15 +83,16 @@ impl Reports {
 
 impl Report {
     async fn make(&self, db: &mut Db) -> Result<Done<ReportDecisionResponse>, ApiError> {
-        let id = &self.asked.decision_id;
-        let found: Option<Reported> = readable(id, &self.caller)
+        let id = decision_id(&self.asked.decision_id)?;
+        let found: Option<Reported> = readable(&id, &self.caller)
             .select(Reported::as_select())
             .first(db)
             .await
             .optional()
             .map_err(store::Error::from)?;
-        let found = found.ok_or_else(|| ApiError::not_found("decision", id))?;
-        let key = self.key.clone().map(|key| key.within(&found.tenant_id));
+        let found = found.ok_or_else(|| ApiError::not_found("decision", id.as_str()))?;
+        let tenant_id = row_id(&found.tenant_id).map_err(store::Error::from)?;
+        let key = self.key.clone().map(|key| key.within(tenant_id.as_str()));
         if let Some(key) = &key
             && let Some(first) = key.claim(db, self.now).await?
         {
@@ -97,8 +101,8 @@ impl Report {
         let at = self.moment(&found)?;
         let by = self.caller.identity();
         let terms = Terms {
-            tenant_id: &found.tenant_id,
-            decision_id: id,
+            tenant_id: &tenant_id,
+            decision_id: &id,
             record_digest: &sha256(&found.record),
             outcome: &self.asked.outcome,
             at,
@@ -111,7 +115,7 @@ impl Report {
             return Err(ApiError::new(ErrorCode::AlreadyExists, message));
         }
         let answer = ReportDecisionResponse {
-            decision_id: id.clone(),
+            decision_id: id.into(),
             outcome: self.asked.outcome.clone(),
             at: Some(at.into()),
             detail: self.asked.detail.clone(),
@@ -151,8 +155,8 @@ impl Report {
     ) -> QueryResult<usize> {
         diesel::insert_into(decision_reports::table)
             .values((
-                decision_reports::decision_id.eq(terms.decision_id),
-                decision_reports::tenant_id.eq(terms.tenant_id),
+                decision_reports::decision_id.eq(terms.decision_id.as_str()),
+                decision_reports::tenant_id.eq(terms.tenant_id.as_str()),
                 decision_reports::outcome.eq(terms.outcome),
                 decision_reports::at.eq(terms.at),
                 decision_reports::detail.eq(terms.detail),

@@ -18,7 +18,7 @@ use super::{
     cited::cited,
     explainer::{Denied, Explainer},
     facts::FactSource,
-    normalize,
+    find, normalize,
 };
 use authority_api::{
     error::{ApiError, ErrorCode},
@@ -34,6 +34,7 @@ use authority_evidence::{
     self as evidence,
     sealed::{Outcome, Recorded},
 };
+use authority_ids::DecisionId;
 
 /// The request to simulate.
 struct Question {
@@ -143,7 +144,9 @@ impl Simulator {
         recorded: bool,
     ) -> Result<Question, ApiError> {
         match (decision_id, request) {
-            (Some(id), None) => self.stored_question(caller, id, recorded).await,
+            (Some(id), None) => {
+                self.stored_question(caller, find::decision_id(&id)?, recorded).await
+            }
             (None, Some(_)) if recorded => Err(ApiError::field(
                 "against",
                 "`recorded` needs `decision_id`: a new request has no recorded facts",
@@ -165,12 +168,12 @@ impl Simulator {
     async fn stored_question(
         &self,
         caller: &Caller,
-        id: String,
+        id: DecisionId,
         recorded: bool,
     ) -> Result<Question, ApiError> {
         let tenant = caller.tenant().cloned();
         let scope = caller.scope();
-        let missing = ApiError::not_found("decision", &id);
+        let missing = ApiError::not_found("decision", id.as_str());
         let found = self.facts.store.read_tx(&scope, async move |db| {
             Ok::<_, store::Error>(stored_decisions::one(db, tenant.as_ref(), &id).await?)
         });

@@ -31,10 +31,9 @@ impl Transparency {
     pub(super) async fn archived_pack(
         &self,
         caller: &Caller,
-        id: &str,
+        id: &DecisionId,
     ) -> Result<Option<String>, Error> {
-        let Ok(id) = DecisionId::parse(id) else { return Ok(None) };
-        let Some(archived) = self.archived(caller, &id).await? else { return Ok(None) };
+        let Some(archived) = self.archived(caller, id).await? else { return Ok(None) };
         Ok(Some(archived.pack()?.to_owned()))
     }
 
@@ -44,15 +43,14 @@ impl Transparency {
         caller: &Caller,
         id: &DecisionId,
     ) -> Result<(Stored, Pack), Error> {
-        if self.is_shown(caller, id.as_str()).await? {
+        if self.is_shown(caller, id).await? {
             let (scope, of) = (caller.scope(), id.clone());
             let (within, keys) = (scope.tenant.clone(), self.0.keys.clone());
             let read = self.0.store.read_tx(&scope, async move |db| {
-                let Some(stored) = stored_decisions::one(db, within.as_ref(), of.as_str()).await?
-                else {
+                let Some(stored) = stored_decisions::one(db, within.as_ref(), &of).await? else {
                     return Ok(None);
                 };
-                let pack = stored_packs::one(db, &keys, within.as_ref(), of.as_str()).await?;
+                let pack = stored_packs::one(db, &keys, within.as_ref(), &of).await?;
                 let pack = pack.ok_or_else(|| Error::NotSealed(of.to_string()))?;
                 let pack = match pack {
                     Ok(pack) => Ok(pack.text()?),

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use authority_ids::TenantId;
+use authority_ids::{DecisionId, TenantId};
 use authority_model::schema::decisions;
 use chrono::{DateTime, Utc};
 use diesel::{
@@ -33,7 +33,7 @@ pub(super) struct Leaves {
 
 /// A requested decision and whether it is sealed.
 pub(super) struct RequestedDecision {
-    pub(super) decision_id: String,
+    pub(super) decision_id: DecisionId,
     pub(super) tenant_id: TenantId,
     pub(super) state: State,
 }
@@ -72,7 +72,7 @@ impl Sealer {
     /// decision must belong to that tenant.
     pub(super) async fn find(
         self: &Arc<Self>,
-        wanted: HashSet<(String, Option<TenantId>)>,
+        wanted: HashSet<(DecisionId, Option<TenantId>)>,
         sealed_at: DateTime<Utc>,
     ) -> Result<Vec<RequestedDecision>, Error> {
         let this = Arc::clone(self);
@@ -89,9 +89,10 @@ impl Sealer {
                 .await?;
             let mut list = Vec::with_capacity(found.len());
             for decision in found {
-                let tenant_id = row_id(&decision.tenant_id)?;
+                let (decision_id, tenant_id): (DecisionId, TenantId) =
+                    (row_id(&decision.id)?, row_id(&decision.tenant_id)?);
                 let (of_any, of_tenant) =
-                    ((decision.id.clone(), None), (decision.id.clone(), Some(tenant_id.clone())));
+                    ((decision_id.clone(), None), (decision_id.clone(), Some(tenant_id.clone())));
                 if !wanted.contains(&of_any) && !wanted.contains(&of_tenant) {
                     continue;
                 }
@@ -99,7 +100,7 @@ impl Sealer {
                     Some(pack) => State::Sealed(pack),
                     None => State::Open(decision.leaf(&this.public_url, sealed_at)?),
                 };
-                list.push(RequestedDecision { decision_id: decision.id, tenant_id, state });
+                list.push(RequestedDecision { decision_id, tenant_id, state });
             }
             Ok(list)
         });

@@ -359,6 +359,6 @@ fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-pub(super) fn broken(tenant_id: &impl Display, why: &impl Display) -> Error {
+pub(super) fn broken(tenant_id: &TenantId, why: &impl Display) -> Error {
     Error::Log(tenant_id.to_string(), why.to_string())
 }

@@ -161,9 +161,9 @@ impl Transparency {
     ) -> Result<String, Error> {
         let (id, evidence_id) = (RecordId::new("replay", new_id()), EvidenceId::of(decision_id));
         let replay = Replay {
-            id: id.as_str(),
-            decision_id: decision_id.as_str(),
-            evidence_id: evidence_id.as_str(),
+            id: &id,
+            decision_id,
+            evidence_id: &evidence_id,
             mode,
             semantics: SEMANTICS,
             policy: found.policy.clone(),

@@ -8,13 +8,13 @@ use std::{
 };
 
 use authority_evidence::log::note::Checkpoint;
-use authority_ids::TenantId;
+use authority_ids::{DecisionId, TenantId};
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 use super::{
     Error, Transparency,
     leaves::{Leaf, Leaves, RequestedDecision, State},
-    log::{Log, Signed, broken},
+    log::{Log, Signed},
     packs,
     sealer::Sealer,
 };
@@ -31,7 +31,7 @@ const QUEUE: usize = 4096;
 
 /// A decision to seal, and the channel for the result.
 pub(super) struct SealRequest {
-    pub(super) decision_id: String,
+    pub(super) decision_id: DecisionId,
     /// The tenant that the decision must belong to; `None` for any tenant.
     pub(super) within: Option<TenantId>,
     pub(super) done: oneshot::Sender<Result<String, Refused>>,
@@ -66,7 +66,7 @@ impl Transparency {
     /// Returns the pack of a decision, and seals it if it is not sealed yet.
     pub(super) async fn seal(
         &self,
-        decision_id: String,
+        decision_id: DecisionId,
         within: Option<TenantId>,
     ) -> Result<String, Error> {
         let (done, sealed) = oneshot::channel();
@@ -75,11 +75,13 @@ impl Transparency {
         self.0.sealer.try_send(asked).map_err(|_| away())?;
         match sealed.await.unwrap_or(Err(Refused::Away)) {
             Ok(pack) => Ok(pack),
-            Err(Refused::Unknown) => Err(Error::NotFound("decision", decision_id)),
+            Err(Refused::Unknown) => Err(Error::NotFound("decision", decision_id.into())),
             Err(Refused::Away) => Err(away()),
             Err(Refused::NoRoom) => Err(Error::NoRoom("see the service's log".to_owned())),
             Err(Refused::Altered) => Err(Error::Unreadable(format!("the pack of {decision_id}"))),
-            Err(Refused::Broken) => Err(broken(&decision_id, &"see the service's log")),
+            Err(Refused::Broken) => Err(Error::Unreadable(format!(
+                "the log of {decision_id} cannot be continued; see the service's log"
+            ))),
         }
     }
 }
@@ -144,7 +146,7 @@ impl Sealer {
         for RequestedDecision { decision_id, tenant_id, state } in found.unwrap_or_default() {
             match state {
                 State::Sealed(pack) => {
-                    results.insert(decision_id, SealResult { tenant_id, pack: text(pack) });
+                    results.insert(decision_id.into(), SealResult { tenant_id, pack: text(pack) });
                 }
                 State::Open(leaf) => open.entry(tenant_id).or_default().push(leaf),
             }
@@ -169,7 +171,7 @@ impl Sealer {
         for one in asked {
             let own =
                 |result: &&SealResult| one.within.as_ref().is_none_or(|id| *id == result.tenant_id);
-            let result = results.get(&one.decision_id).filter(own);
+            let result = results.get(one.decision_id.as_str()).filter(own);
             // Sending fails if the caller has disconnected. The pack is stored anyway.
             let _ = one.done.send(result.map_or(Err(unknown), |result| result.pack.clone()));
         }

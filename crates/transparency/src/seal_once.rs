@@ -6,7 +6,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use authority_ids::TenantId;
+use authority_ids::{DecisionId, TenantId};
 use authority_model::proto::evidence::EvidenceDocument;
 
 use super::{
@@ -23,14 +23,14 @@ impl Transparency {
     pub(super) async fn seal_once(
         &self,
         key: IdempotencyKey,
-        decision_id: String,
+        decision_id: DecisionId,
         within: Option<TenantId>,
     ) -> Result<Done<EvidenceDocument>, Error> {
         let turn = Arc::clone(&self.0.turn).lock_owned().await;
         let (logs, now) = (Arc::clone(&self.0.logs), self.0.clock.now());
         let wanted = HashSet::from([(decision_id.clone(), within)]);
         let found = logs.find(wanted, now).await?.pop();
-        let missing = Error::NotFound("decision", decision_id);
+        let missing = Error::NotFound("decision", decision_id.into());
         let RequestedDecision { decision_id, tenant_id, state } = found.ok_or(missing)?;
         let key = key.within(tenant_id.as_str());
         let seen = logs.elsewhere.last(&tenant_id).await?;
@@ -46,7 +46,7 @@ impl Transparency {
                 State::Open(leaf) => {
                     let leaves = Leaves { list: vec![leaf], sealed_at: now, automatic: false };
                     let (mut packs, signed) = logs.transact(db, &tenant_id, &seen, leaves).await?;
-                    (packs.remove(&decision_id), signed)
+                    (packs.remove(decision_id.as_str()), signed)
                 }
             };
             let pack = pack.ok_or_else(|| Error::Unreadable("no pack was made".to_owned()))?;

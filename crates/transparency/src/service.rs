@@ -1,6 +1,6 @@
 //! Implements the evidence API.
 
-use authority_ids::TenantId;
+use authority_ids::{DecisionId, TenantId};
 use authority_model::proto::evidence::{
     ConsistencyProof, EvidenceDocument, GetCheckpointRequest, GetConsistencyProofRequest,
     GetEvidenceRequest, GetInclusionProofRequest, GetLogKeyRequest, LogText,
@@ -39,9 +39,9 @@ type Reply<T> = Result<Response<T>, Status>;
 async fn is_there(
     db: &mut Db,
     within: Option<&TenantId>,
-    decision_id: &str,
+    decision_id: &DecisionId,
 ) -> Result<bool, Error> {
-    let mut query = decisions::table.filter(decisions::id.eq(decision_id)).into_boxed();
+    let mut query = decisions::table.filter(decisions::id.eq(decision_id.as_str())).into_boxed();
     if let Some(tenant) = within {
         query = query.filter(decisions::tenant_id.eq(tenant.as_str()));
     }
@@ -68,12 +68,13 @@ impl EvidenceService for Transparency {
     async fn seal_decision(&self, call: Request<SealDecisionRequest>) -> Reply<EvidenceDocument> {
         let key = IdempotencyKey::of(&call)?;
         let (caller, asked) = admitted(call)?;
-        let id = asked.decision_id;
+        let id = DecisionId::parse(&asked.decision_id)
+            .map_err(|_| ApiError::not_found("decision", &asked.decision_id))?;
         match self.seal_stored(&caller, key, id.clone()).await {
             // An archived decision is sealed already. Its pack is returned.
             Err(Error::NotFound(..)) => match self.archived_pack(&caller, &id).await {
                 Ok(Some(pack)) => Ok(document(pack)),
-                Ok(None) => Err(ApiError::not_found("decision", &id).into()),
+                Ok(None) => Err(ApiError::not_found("decision", id.as_str()).into()),
                 Err(error) => Err(ApiError::from(error).into()),
             },
             sealed => Ok(sealed.map_err(ApiError::from)?.reply()),
@@ -133,12 +134,16 @@ impl Transparency {
     ///
     /// A bound API key sees only the decisions of its own principals. Other decisions are reported
     /// to it as not found.
-    pub(super) async fn is_shown(&self, caller: &Caller, decision_id: &str) -> Result<bool, Error> {
+    pub(super) async fn is_shown(
+        &self,
+        caller: &Caller,
+        decision_id: &DecisionId,
+    ) -> Result<bool, Error> {
         let Some(own) = caller.bound_to().map(<[String]>::to_vec) else { return Ok(true) };
-        let (id, tenant) = (decision_id.to_owned(), caller.tenant().cloned());
+        let (id, tenant) = (decision_id.clone(), caller.tenant().cloned());
         let read = self.0.store.read_tx(&caller.scope(), async move |db| {
             let found: Option<String> = decisions::table
-                .filter(decisions::id.eq(id))
+                .filter(decisions::id.eq(id.as_str()))
                 .filter(decisions::tenant_id.eq(tenant.as_ref().map_or("", TenantId::as_str)))
                 .select(decisions::subject)
                 .first(db)
@@ -152,8 +157,8 @@ impl Transparency {
     async fn evidence(&self, caller: &Caller, asked: GetEvidenceRequest) -> Result<String, Error> {
         let missing = || Error::NotFound("evidence", asked.entity_id.clone());
         let id = decision_of(&asked.entity_id).ok_or_else(missing)?;
-        if self.is_shown(caller, id.as_str()).await?
-            && let Some(text) = self.in_tables(caller, id.to_string(), asked.bundle).await?
+        if self.is_shown(caller, &id).await?
+            && let Some(text) = self.in_tables(caller, id.clone(), asked.bundle).await?
         {
             return Ok(text);
         }
@@ -168,10 +173,10 @@ impl Transparency {
         &self,
         caller: &Caller,
         key: Option<IdempotencyKey>,
-        id: String,
+        id: DecisionId,
     ) -> Result<Done<EvidenceDocument>, Error> {
         if !self.is_shown(caller, &id).await? {
-            return Err(Error::NotFound("decision", id));
+            return Err(Error::NotFound("decision", id.into()));
         }
         let within = caller.scope().tenant;
         match key {
@@ -184,7 +189,7 @@ impl Transparency {
     async fn in_tables(
         &self,
         caller: &Caller,
-        decision_id: String,
+        decision_id: DecisionId,
         bundle: bool,
     ) -> Result<Option<String>, Error> {
         let scope = caller.scope();
@@ -193,7 +198,11 @@ impl Transparency {
             let Some(pack) = stored_packs::one(db, &keys, within.as_ref(), &decision_id).await?
             else {
                 let is_there = is_there(db, within.as_ref(), &decision_id).await?;
-                return if is_there { Err(Error::NoEvidenceYet(decision_id)) } else { Ok(None) };
+                return if is_there {
+                    Err(Error::NoEvidenceYet(decision_id.into()))
+                } else {
+                    Ok(None)
+                };
             };
             let pack = pack?;
             let pack = pack.text()?;
@@ -275,10 +284,10 @@ impl Transparency {
 pub(super) async fn stored(
     db: &mut Db,
     within: Option<&TenantId>,
-    id: &str,
+    id: &DecisionId,
 ) -> Result<Stored, Error> {
     let found = stored_decisions::one(db, within, id).await?;
-    found.ok_or_else(|| Error::NotFound("decision", id.to_owned()))
+    found.ok_or_else(|| Error::NotFound("decision", id.into()))
 }
 
 /// Returns the bundle of a decision without erased parts.

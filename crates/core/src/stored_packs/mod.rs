@@ -12,7 +12,7 @@ mod stored_pack;
 
 use std::collections::{HashMap, HashSet};
 
-use authority_ids::TenantId;
+use authority_ids::{DecisionId, TenantId};
 use diesel::QueryResult;
 
 use crate::{
@@ -72,7 +72,7 @@ pub async fn one(
     db: &mut Db,
     keys: &Keys,
     within: Option<&TenantId>,
-    decision_id: &str,
+    decision_id: &DecisionId,
 ) -> QueryResult<Option<Result<StoredPack, Altered>>> {
-    Ok(page(db, keys, within, [decision_id]).await?.remove(decision_id))
+    Ok(page(db, keys, within, [decision_id.as_str()]).await?.remove(decision_id.as_str()))
 }

@@ -32,7 +32,7 @@ const REOPEN: &str = "reopen";
 
 /// The subject of an act.
 pub(crate) struct Terms<'a> {
-    pub(crate) tenant_id: &'a str,
+    pub(crate) tenant_id: TenantId,
     /// The ID of the approval or the delegation.
     pub(crate) about: &'a str,
     /// The digest of the exact question.
@@ -123,7 +123,7 @@ pub(crate) async fn sign(
     let person = Person::of(caller)?;
     let Statement { verdict, comment, own_interest } = statement;
     let signed = SignedTerms {
-        tenant_id: terms.tenant_id,
+        tenant_id: &terms.tenant_id,
         about: terms.about,
         question: &terms.question,
         by: &person.by,
@@ -147,7 +147,7 @@ pub(crate) async fn sign(
         .values((
             approval_acts::about.eq(terms.about),
             approval_acts::person.eq(&person.by),
-            approval_acts::tenant_id.eq(terms.tenant_id),
+            approval_acts::tenant_id.eq(terms.tenant_id.as_str()),
             approval_acts::record.eq(&text.record),
             approval_acts::kid.eq(&*text.kid),
             approval_acts::signature.eq(&text.signature[..]),

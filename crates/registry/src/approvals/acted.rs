@@ -48,7 +48,8 @@ impl Approvals {
         let clock = self.registry.clock.clone();
         let acted = self.registry.idempotent(&caller, key, async move |db| {
             let mut row = or_not_found(Approval::lock(db, by.tenant(), &id).await, &id)?;
-            let handle = graph.fenced(db, &row_id(&row.tenant_id)?, Fence::Shared).await?;
+            let tenant_id = row_id(&row.tenant_id)?;
+            let handle = graph.fenced(db, &tenant_id, Fence::Shared).await?;
             if_match.check(&row)?;
             // Read after the lock: the wait for the row may have lasted past the request's expiry.
             let now = clock.now();
@@ -58,7 +59,7 @@ impl Approvals {
             let digest = shown.digest.as_deref();
             question::check(db, &row.decision_id, &question, approves, digest).await?;
             let eligibility = Eligibility::of(db, &graph, &row, now).await?;
-            let terms = Terms { tenant_id: &row.tenant_id, about: &row.id, question };
+            let terms = Terms { tenant_id, about: &row.id, question };
             let context =
                 ActContext { keys: &signer, handle: handle.as_ref(), eligibility: &eligibility };
             let act = make(db, &by, context, terms, &row.acts, &said, now).await?;

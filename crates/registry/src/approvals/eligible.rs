@@ -14,7 +14,6 @@ use crate::flow::{ineligible::Ineligible, prelude::*};
 use authority_core::{
     graph::{Graph, Person, Persons, ProposedAction, TenantHandle, actor},
     spending,
-    store::row_id,
 };
 use authority_decision::{Draft, facts::Signature, verdict::AuthorityUsed};
 use authority_evidence::sealed;

@@ -24,7 +24,7 @@ use crate::flow::{
     prelude::*,
     version::{IfMatch, tagged},
 };
-use authority_core::{graph::Fence, store::row_id};
+use authority_core::graph::Fence;
 
 impl Approvals {
     pub(super) async fn reopen(&self, call: Request<ReopenApprovalRequest>) -> Reply<Approval> {
@@ -36,17 +36,15 @@ impl Approvals {
         let reopened = self.registry.idempotent(&caller, key, async move |db| {
             let id = &asked.id;
             let row = or_not_found(Approval::lock(db, by.tenant(), id).await, id)?;
-            let handle = graph.fenced(db, &row_id(&row.tenant_id)?, Fence::Shared).await?;
+            let tenant_id = row_id(&row.tenant_id)?;
+            let handle = graph.fenced(db, &tenant_id, Fence::Shared).await?;
             if_match.check(&row)?;
             is_declined(&row)?;
             let now = clock.now();
             let eligibility = Eligibility::of(db, &graph, &row, now).await?;
             eligibility.not_asking(handle.as_ref(), &by)?;
-            let terms = Terms {
-                tenant_id: &row.tenant_id,
-                about: &row.id,
-                question: question::digest(db, id).await?,
-            };
+            let terms =
+                Terms { tenant_id, about: &row.id, question: question::digest(db, id).await? };
             let act = sign(db, &by, &keys, &terms, Statement::reopens(asked.reason), now).await?;
             let acts = [row.acts.clone(), vec![act]].concat();
             let own = approvals::table.find(id).filter(approvals::tenant_id.eq(&row.tenant_id));

@@ -33,7 +33,7 @@ impl Approvals {
             let row = or_not_found(Approval::find(db, by.tenant(), id, false).await, id)?;
             if_match.check(&row)?;
             let terms = Terms {
-                tenant_id: &row.tenant_id,
+                tenant_id: row_id(&row.tenant_id)?,
                 about: &row.id,
                 question: question::digest(db, id).await?,
             };

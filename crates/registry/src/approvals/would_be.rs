@@ -19,7 +19,6 @@ use authority_core::{
     compute,
     graph::{self, GivenActs},
     spending,
-    store::row_id,
 };
 use authority_decision::{
     Decision, Verdict,

@@ -4,6 +4,7 @@
 use authority_model::{proto::delegation::Delegation, schema::delegations};
 
 use crate::flow::{operations::or_not_found, prelude::*};
+use authority_ids::DelegationId;
 
 /// Returns the id of a delegation's line.
 pub(crate) fn line(row: &Delegation) -> &str {
@@ -29,12 +30,11 @@ pub(crate) async fn newest(
 pub(crate) async fn newest_id(
     db: &mut Db,
     tenant_id: &str,
-    id: &str,
-) -> QueryResult<Option<String>> {
-    let mut id = id.to_owned();
+    mut id: DelegationId,
+) -> QueryResult<Option<DelegationId>> {
     loop {
         let found: Option<Option<String>> = delegations::table
-            .filter(delegations::tenant_id.eq(tenant_id).and(delegations::id.eq(&id)))
+            .filter(delegations::tenant_id.eq(tenant_id).and(delegations::id.eq(id.as_str())))
             .select(delegations::renewed_by)
             .first(db)
             .await
@@ -42,7 +42,7 @@ pub(crate) async fn newest_id(
         match found {
             None => return Ok(None),
             Some(None) => return Ok(Some(id)),
-            Some(Some(next)) => id = next,
+            Some(Some(next)) => id = row_id(&next)?,
         }
     }
 }

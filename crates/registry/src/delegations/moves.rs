@@ -24,10 +24,7 @@ use crate::{
         version::{IfMatch, tagged},
     },
 };
-use authority_core::{
-    graph::{Fence, Persons},
-    store::row_id,
-};
+use authority_core::graph::{Fence, Persons};
 
 /// The fields that aren't signed.
 ///
@@ -91,7 +88,8 @@ pub(crate) async fn approve(
         let was = or_not_found(Delegation::lock(db, by.tenant(), &id).await, &id)?;
         if_match.check(&was)?;
         changeable(&was)?;
-        let handle = graph.fenced(db, &row_id(was.tenant_id())?, Fence::Alone).await?;
+        let tenant_id = row_id(was.tenant_id())?;
+        let handle = graph.fenced(db, &tenant_id, Fence::Alone).await?;
         // A standing approval has no requester. Each decision determines how many approvals its
         // actions need.
         let eligibility = Eligibility {
@@ -102,11 +100,7 @@ pub(crate) async fn approve(
             roles: Vec::new(),
             actors: APPROVERS,
         };
-        let terms = Terms {
-            tenant_id: was.tenant_id(),
-            about: &was.id,
-            question: digest(&was, &UNSIGNED)?,
-        };
+        let terms = Terms { tenant_id, about: &was.id, question: digest(&was, &UNSIGNED)? };
         let (said, now) = (ApproverAct::Approve(request.comment), clock.now());
         let context =
             ActContext { keys: &keys, handle: handle.as_ref(), eligibility: &eligibility };
@@ -144,7 +138,7 @@ pub(crate) async fn withdraw(
             return Err(Error::NotAllowed("the delegation has no standing approval".to_owned()));
         }
         let terms = Terms {
-            tenant_id: was.tenant_id(),
+            tenant_id: row_id(was.tenant_id())?,
             about: &was.id,
             question: digest(&was, &UNSIGNED)?,
         };

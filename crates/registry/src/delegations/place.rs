@@ -10,6 +10,7 @@ use diesel::sql_types::{BigInt, Text, Timestamptz};
 use super::{attenuation, delegating_key::DelegatingKey};
 use crate::flow::prelude::*;
 use authority_api::error::ApiError;
+use authority_ids::DelegationId;
 
 /// The maximum number of live delegations directly below one delegation. Every node keeps all of
 /// them in its graph.
@@ -89,13 +90,14 @@ async fn set_place(row: &mut Delegation, tx: &mut WriteTx<'_>) -> Result<Vec<Del
         }
         return Ok(Vec::new());
     };
-    let parent = parent(tx.db, row.tenant_id(), parent_id).await?;
-    let parent = parent.ok_or_else(|| Error::unknown("delegation.parent_id", parent_id))?;
+    let unknown = || Error::unknown("delegation.parent_id", parent_id);
+    let parent_id = DelegationId::parse(parent_id).map_err(|_| unknown())?;
+    let parent = parent(tx.db, row.tenant_id(), &parent_id).await?.ok_or_else(unknown)?;
     check_delegable(&parent, "parent", tx.now)?;
     let mut above = parent.parent_id.clone();
     let mut chain = vec![parent];
     while let Some(id) = above.take() {
-        let Some(link) = ancestor(tx.db, row.tenant_id(), &id).await? else { break };
+        let Some(link) = ancestor(tx.db, row.tenant_id(), &row_id(&id)?).await? else { break };
         check_delegable(&link, "ancestor", tx.now)?;
         above.clone_from(&link.parent_id);
         chain.push(link);
@@ -120,9 +122,13 @@ async fn set_place(row: &mut Delegation, tx: &mut WriteTx<'_>) -> Result<Vec<Del
 /// Returns and locks the parent of a delegation. The lock prevents the parent from being narrowed
 /// or ended before the child is committed. It also serialises the creation of children: each new
 /// child counts the earlier ones.
-async fn parent(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<Option<Delegation>> {
+async fn parent(
+    db: &mut Db,
+    tenant_id: &str,
+    id: &DelegationId,
+) -> QueryResult<Option<Delegation>> {
     delegations::table
-        .filter(delegations::id.eq(id))
+        .filter(delegations::id.eq(id.as_str()))
         .filter(delegations::tenant_id.eq(tenant_id))
         .for_no_key_update()
         .select(Delegation::as_select())
@@ -133,9 +139,13 @@ async fn parent(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<Option<De
 
 /// Returns and locks an ancestor above the parent. The lock prevents the ancestor from being
 /// narrowed or ended before the new delegation is committed.
-async fn ancestor(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<Option<Delegation>> {
+async fn ancestor(
+    db: &mut Db,
+    tenant_id: &str,
+    id: &DelegationId,
+) -> QueryResult<Option<Delegation>> {
     delegations::table
-        .filter(delegations::id.eq(id))
+        .filter(delegations::id.eq(id.as_str()))
         .filter(delegations::tenant_id.eq(tenant_id))
         .for_share()
         .select(Delegation::as_select())

@@ -168,13 +168,19 @@ pub(crate) fn own_tenant(
 
 /// Refuses while the workspace is referred to. A project, or a delegation that is not revoked, may
 /// refer to it.
-pub(crate) async fn workspace_is_free(db: &mut Db, tenant: &str, id: &str) -> Result<(), Error> {
+pub(crate) async fn workspace_is_free(
+    db: &mut Db,
+    tenant: &TenantId,
+    id: &str,
+) -> Result<(), Error> {
     let seen = projects::table
-        .filter(projects::tenant_id.eq(tenant))
+        .filter(projects::tenant_id.eq(tenant.as_str()))
         .filter(projects::visible_in_workspaces.contains(vec![id]));
     let bound = delegations::table
         .filter(
-            delegations::tenant_id.eq(tenant).and(delegations::state.ne(DelegationState::Revoked)),
+            delegations::tenant_id
+                .eq(tenant.as_str())
+                .and(delegations::state.ne(DelegationState::Revoked)),
         )
         .filter(delegations::workspace_ids.contains(vec![id]));
     free(diesel::select(exists(seen)).get_result(db).await, "projects")?;
@@ -183,12 +189,19 @@ pub(crate) async fn workspace_is_free(db: &mut Db, tenant: &str, id: &str) -> Re
 
 /// Refuses while the resource is referred to. Access may be granted, or a delegation that is not
 /// revoked may refer to it.
-pub(crate) async fn resource_is_free(db: &mut Db, tenant: &str, id: &str) -> Result<(), Error> {
-    let granted = granted_access_to::table
-        .filter(granted_access_to::tenant_id.eq(tenant).and(granted_access_to::resource_id.eq(id)));
+pub(crate) async fn resource_is_free(
+    db: &mut Db,
+    tenant: &TenantId,
+    id: &str,
+) -> Result<(), Error> {
+    let granted = granted_access_to::table.filter(
+        granted_access_to::tenant_id.eq(tenant.as_str()).and(granted_access_to::resource_id.eq(id)),
+    );
     let bound = delegations::table
         .filter(
-            delegations::tenant_id.eq(tenant).and(delegations::state.ne(DelegationState::Revoked)),
+            delegations::tenant_id
+                .eq(tenant.as_str())
+                .and(delegations::state.ne(DelegationState::Revoked)),
         )
         .filter(delegations::resource_ids.contains(vec![id]));
     free(diesel::select(exists(granted)).get_result(db).await, "granted-access-to rows")?;
@@ -197,23 +210,30 @@ pub(crate) async fn resource_is_free(db: &mut Db, tenant: &str, id: &str) -> Res
 }
 
 /// Refuses while a team is granted access.
-pub(crate) async fn grantee_is_free(db: &mut Db, tenant: &str, id: &str) -> Result<(), Error> {
-    let granted = granted_access_to::table
-        .filter(granted_access_to::tenant_id.eq(tenant).and(granted_access_to::grantee_id.eq(id)));
+pub(crate) async fn grantee_is_free(db: &mut Db, tenant: &TenantId, id: &str) -> Result<(), Error> {
+    let granted = granted_access_to::table.filter(
+        granted_access_to::tenant_id.eq(tenant.as_str()).and(granted_access_to::grantee_id.eq(id)),
+    );
     free(diesel::select(exists(granted)).get_result(db).await, "granted-access-to rows")
 }
 
 /// Refuses while an agent's use of the record is granted or denied.
-pub(crate) async fn used_is_free(db: &mut Db, tenant: &str, id: &str) -> Result<(), Error> {
-    let used = uses::table.filter(uses::tenant_id.eq(tenant).and(uses::used_id.eq(id)));
+pub(crate) async fn used_is_free(db: &mut Db, tenant: &TenantId, id: &str) -> Result<(), Error> {
+    let used = uses::table.filter(uses::tenant_id.eq(tenant.as_str()).and(uses::used_id.eq(id)));
     free(diesel::select(exists(used)).get_result(db).await, "uses rows")
 }
 
 /// Refuses while a delegation that is not revoked is bound to the purpose.
-pub(crate) async fn purpose_is_free(db: &mut Db, tenant: &str, slug: &str) -> Result<(), Error> {
+pub(crate) async fn purpose_is_free(
+    db: &mut Db,
+    tenant: &TenantId,
+    slug: &str,
+) -> Result<(), Error> {
     let bound = delegations::table
         .filter(
-            delegations::tenant_id.eq(tenant).and(delegations::state.ne(DelegationState::Revoked)),
+            delegations::tenant_id
+                .eq(tenant.as_str())
+                .and(delegations::state.ne(DelegationState::Revoked)),
         )
         .filter(delegations::purposes.contains(vec![slug]));
     free(diesel::select(exists(bound)).get_result(db).await, "delegations")

@@ -6,7 +6,6 @@ use authority_api::error::ApiError;
 use authority_core::{
     graph::{Fence, Graph, Maker, Persons},
     keys::{Keys, Purpose},
-    store::row_id,
 };
 use authority_decision::{levels::RuntimeEffect, reality::Lifted};
 use authority_evidence::{Act, SignedAct, sealed, sign_act};
@@ -293,7 +292,7 @@ impl Overrider<'_> {
         let person = self.by.identity();
         let SignedAct { text, by_salt, comment_salt } = sign_act(
             &Act {
-                tenant_id: &self.check.tenant_id,
+                tenant_id: &row_id(&self.check.tenant_id)?,
                 about: &self.check.id,
                 question: &digest(&question, &[])?,
                 by: &person,

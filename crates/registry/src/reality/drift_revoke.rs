@@ -20,8 +20,10 @@ pub(super) async fn revoke(
 ) -> Result<String, Error> {
     let mut id = None;
     for action_id in [&event.action_id, &check.action_id] {
-        if id.is_none() {
-            id = of_decision(db, &event.tenant_id, action_id).await?;
+        if id.is_none()
+            && let Ok(decision_id) = DecisionId::parse(action_id)
+        {
+            id = of_decision(db, &event.tenant_id, &decision_id).await?;
         }
     }
     let id = id.or_else(|| check.purpose_grant_id.clone()).ok_or_else(|| {
@@ -50,13 +52,10 @@ pub(super) async fn revoke(
 async fn of_decision(
     db: &mut Db,
     tenant_id: &str,
-    action_id: &str,
+    decision_id: &DecisionId,
 ) -> Result<Option<String>, Error> {
-    if !action_id.starts_with(DecisionId::PREFIX) {
-        return Ok(None);
-    }
     let record: Option<Vec<u8>> = decisions::table
-        .filter(decisions::id.eq(action_id).and(decisions::tenant_id.eq(tenant_id)))
+        .filter(decisions::id.eq(decision_id.as_str()).and(decisions::tenant_id.eq(tenant_id)))
         .select(decisions::record)
         .first(db)
         .await

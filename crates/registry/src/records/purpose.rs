@@ -39,7 +39,7 @@ impl Row for Purpose {
     }
 
     async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
-        references::purpose_is_free(tx.db, &self.tenant_id, &self.slug).await
+        references::purpose_is_free(tx.db, &row_id(&self.tenant_id)?, &self.slug).await
     }
 }
 

@@ -7,7 +7,7 @@ use authority_model::{
 use diesel::{dsl::sql, sql_types::Text};
 
 use crate::{delegations::line::newest_id, flow::prelude::*};
-use authority_ids::RecordId;
+use authority_ids::{DelegationId, RecordId};
 
 /// Compares the line of a quarantine's delegation with the line of another delegation, up to the id of
 /// the latter.
@@ -67,9 +67,10 @@ impl Row for Quarantine {
         known.principal(tx.db, "subject_id", self.subject_id.as_deref()).await?;
         known.all()?;
         let Some(id) = &self.delegation_id else { return Ok(()) };
-        let newest = newest_id(tx.db, self.tenant_id(), id).await?;
-        let newest = newest.ok_or_else(|| Error::unknown("quarantine.delegation_id", id))?;
-        self.delegation_id = Some(newest);
+        let unknown = || Error::unknown("quarantine.delegation_id", id);
+        let named = DelegationId::parse(id).map_err(|_| unknown())?;
+        let newest = newest_id(tx.db, self.tenant_id(), named).await?.ok_or_else(unknown)?;
+        self.delegation_id = Some(newest.into());
         Ok(())
     }
 }

@@ -33,7 +33,7 @@ impl Row for Resource {
     }
 
     async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
-        references::resource_is_free(tx.db, &self.tenant_id, &self.id).await
+        references::resource_is_free(tx.db, &row_id(&self.tenant_id)?, &self.id).await
     }
 }
 

@@ -20,7 +20,7 @@ impl Row for Team {
     }
 
     async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
-        references::grantee_is_free(tx.db, &self.tenant_id, &self.id).await
+        references::grantee_is_free(tx.db, &row_id(&self.tenant_id)?, &self.id).await
     }
 }
 

@@ -36,7 +36,7 @@ impl Row for Tool {
     }
 
     async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
-        references::used_is_free(tx.db, &self.tenant_id, &self.id).await
+        references::used_is_free(tx.db, &row_id(&self.tenant_id)?, &self.id).await
     }
 }
 

@@ -19,7 +19,7 @@ impl Row for Workspace {
     /// Refuses while rows refer to the workspace in lists of IDs. Foreign keys guard the other
     /// references.
     async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
-        references::workspace_is_free(tx.db, &self.tenant_id, &self.id).await
+        references::workspace_is_free(tx.db, &row_id(&self.tenant_id)?, &self.id).await
     }
 }
 

@@ -34,12 +34,10 @@ use authority_ids::{IdParts, RecordId};
 const SECOND_PERSON_WITHIN: TimeDelta = TimeDelta::hours(24);
 
 /// Whether `id` belongs to the tenant, or to a record of another system.
-async fn is_of(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<bool> {
+async fn is_of(db: &mut Db, tenant: &TenantId, id: &str) -> QueryResult<bool> {
     let Some(parts) = IdParts::of(id) else { return Ok(true) };
     if parts.tenant_slug.is_some() {
-        return Ok(
-            parts.tenant_slug == IdParts::of(tenant_id).and_then(|tenant| tenant.tenant_slug)
-        );
+        return Ok(parts.tenant_slug == Some(tenant.slug()));
     }
     // Other IDs do not contain their tenant.
     let decision = decision_of(id).map(String::from).unwrap_or_default();
@@ -48,6 +46,7 @@ async fn is_of(db: &mut Db, tenant_id: &str, id: &str) -> QueryResult<bool> {
     let machine = state_machines::table.filter(state_machines::id.eq(id));
     let event = state_events::table.filter(state_events::id.eq(id));
     let kept = record_versions::table.filter(record_versions::entity_id.eq(id));
+    let tenant_id = tenant.as_str();
     let found = diesel::select(
         exists(decided.filter(decisions::tenant_id.eq(tenant_id)))
             .or(exists(held.filter(approvals::tenant_id.eq(tenant_id))))
@@ -188,8 +187,9 @@ impl Move<'_> {
             (format!("evidence_refs[{place}]"), IdParts::id_in(reference).unwrap_or_default())
         });
         let named = [("entity_id".to_owned(), self.asked.entity_id.as_str())];
+        let tenant = row_id(tenant_id)?;
         for (member, id) in named.into_iter().chain(references) {
-            if !is_of(self.db, tenant_id, id).await? {
+            if !is_of(self.db, &tenant, id).await? {
                 return Err(Error::unknown(&member, id));
             }
         }

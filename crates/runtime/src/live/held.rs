@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use authority_ids::TenantId;
+use authority_ids::{DecisionId, TenantId};
 use authority_model::{
     proto::runtime::{DecisionUpdate, WatchDecisionRequest},
     schema::decisions,
@@ -13,7 +13,10 @@ use diesel::prelude::*;
 use tokio::time::Instant;
 
 use super::{
-    super::{answer, find::readable},
+    super::{
+        answer,
+        find::{decision_id, readable},
+    },
     Watches, Watching,
     change_feed::{Change, Topic, changes},
 };
@@ -35,13 +38,13 @@ impl Watches {
         caller: Caller,
         asked: WatchDecisionRequest,
     ) -> Result<Messages<DecisionUpdate>, ApiError> {
-        let id = asked.decision_id;
-        let missing = ApiError::not_found("decision", &id);
+        let id = decision_id(&asked.decision_id)?;
+        let missing = ApiError::not_found("decision", id.as_str());
         let (scope, by) = (caller.scope(), caller.clone());
         let found = self
             .facts
             .store
-            .read_tx(&scope, async move |db| Ok::<_, store::Error>(present(db, id, &by).await?));
+            .read_tx(&scope, async move |db| Ok::<_, store::Error>(present(db, &id, &by).await?));
         let (tenant_id, update) = found.await?.ok_or(missing)?;
         self.facts.graph.fresh()?;
         let watching = Watching::new(Arc::clone(&self), caller, &tenant_id);
@@ -58,12 +61,12 @@ impl Watches {
 /// Reads a decision's current state and its tenant.
 async fn present(
     db: &mut Db,
-    id: String,
+    id: &DecisionId,
     caller: &Caller,
 ) -> QueryResult<Option<(TenantId, DecisionUpdate)>> {
     let columns = (decisions::tenant_id, decisions::decision, decisions::approval_id);
     let found: Option<(String, String, Option<String>)> =
-        readable(&id, caller).select(columns).first(db).await.optional()?;
+        readable(id, caller).select(columns).first(db).await.optional()?;
     let Some((tenant_id, decision, approval_id)) = found else { return Ok(None) };
     let approval = match &approval_id {
         Some(approval_id) => one(db, approval_id).await?,
@@ -71,9 +74,9 @@ async fn present(
     };
     let (approval_state, used_by) = approval.map(|change| (change.word, change.used_by)).unzip();
     let used_by = used_by.flatten();
-    let outcome = one(db, used_by.as_ref().unwrap_or(&id)).await?;
+    let outcome = one(db, used_by.as_deref().unwrap_or(id.as_str())).await?;
     let update = DecisionUpdate {
-        decision_id: id,
+        decision_id: id.into(),
         decision: Decision::from_word(&decision).map_or(0, answer::word),
         approval_id,
         approval_state,
@@ -83,8 +86,8 @@ async fn present(
     Ok(Some((row_id(&tenant_id)?, update)))
 }
 
-async fn one(db: &mut Db, id: &String) -> QueryResult<Option<Change>> {
-    Ok(changes(db, std::slice::from_ref(id)).await?.remove(id))
+async fn one(db: &mut Db, id: &str) -> QueryResult<Option<Change>> {
+    Ok(changes(db, &[id.to_owned()]).await?.remove(id))
 }
 
 /// Whether the state is final. Only held decisions change. An allow that used an approval does not.

@@ -135,7 +135,7 @@ impl Judge {
     }
 
     async fn judge_some(&self, id: &TenantId, number: u64, some: Changed) -> Result<(), ApiError> {
-        let ids: Vec<String> = some.iter().map(|one| one.decision_id.clone()).collect();
+        let ids: Vec<String> = some.iter().map(|one| one.decision_id.to_string()).collect();
         let tenant_id = id.clone();
         let scope = Scope { tenant: Some(id.clone()), ..Scope::service() };
         let read = self.facts.store.read_tx(&scope, async move |db| {
@@ -207,7 +207,7 @@ impl Slice {
     }
 
     fn found(&mut self, permission: &Permission, stored: &Stored) -> LiveJudgement {
-        let (id, round) = (&permission.decision_id, self.number);
+        let (id, round) = (permission.decision_id.as_str(), self.number);
         let over = |why| LiveJudgement { round, over: Some(why), turn: None };
         let question = match stored.get(id).map(StoredPermission::question) {
             Some(Ok(question)) => question,

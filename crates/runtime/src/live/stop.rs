@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use authority_ids::TenantId;
+use authority_ids::{DecisionId, TenantId};
 use authority_model::{
     proto::runtime::{StopConditionEvent, WatchStopConditionsRequest},
     schema::decisions,
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::{
     super::{
-        find::readable,
+        find::{decision_id, readable},
         permission_status::{Permitted, permission_status, permitted},
     },
     Watches, Watching,
@@ -38,7 +38,7 @@ const UNAVAILABLE: &str = "authority.unavailable";
 
 /// A stored decision, and the tenant's revision in the database.
 struct WatchedDecision {
-    id: String,
+    id: DecisionId,
     tenant_id: TenantId,
     decision: String,
     record: Vec<u8>,
@@ -56,8 +56,8 @@ impl Watches {
         caller: Caller,
         asked: WatchStopConditionsRequest,
     ) -> Result<Messages<StopConditionEvent>, ApiError> {
-        let id = asked.decision_id;
-        let missing = ApiError::not_found("decision", &id);
+        let id = decision_id(&asked.decision_id)?;
+        let missing = ApiError::not_found("decision", id.as_str());
         let (scope, by) = (caller.scope(), caller.clone());
         let found = self
             .facts
@@ -83,14 +83,18 @@ impl Watches {
     }
 }
 
-async fn find(db: &mut Db, id: &str, caller: &Caller) -> QueryResult<Option<WatchedDecision>> {
+async fn find(
+    db: &mut Db,
+    id: &DecisionId,
+    caller: &Caller,
+) -> QueryResult<Option<WatchedDecision>> {
     let columns = (decisions::tenant_id, decisions::decision, decisions::record, decisions::facts);
     let found: Option<(String, String, Vec<u8>, Vec<u8>)> =
         readable(id, caller).select(columns).first(db).await.optional()?;
     let Some((tenant_id, decision, record, facts)) = found else { return Ok(None) };
     let tenant_id = row_id(&tenant_id)?;
     let revision = graph::revision(db, &tenant_id).await?;
-    let id = id.to_owned();
+    let id = id.clone();
     Ok(Some(WatchedDecision { id, tenant_id, decision, record, facts, revision }))
 }
 

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use authority_ids::TenantId;
+use authority_ids::{DecisionId, TenantId};
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
@@ -39,7 +39,7 @@ pub(super) struct LiveJudgement {
 
 /// A permission that a stream watches.
 pub(super) struct Permission {
-    pub(super) decision_id: String,
+    pub(super) decision_id: DecisionId,
     pub(super) permitted: Arc<Permitted>,
     /// The facts of its last judgement. Permissions with the same look-up keys share them.
     pub(super) judged_on: Mutex<Option<Arc<Gathered>>>,
@@ -119,7 +119,7 @@ impl WatchedPermissions {
         (Self { tenants: Arc::default(), due }, received)
     }
 
-    pub(super) fn watch(&self, decision_id: String, permitted: Arc<Permitted>) -> Watched {
+    pub(super) fn watch(&self, decision_id: DecisionId, permitted: Arc<Permitted>) -> Watched {
         let found = watch::Sender::new(LiveJudgement::default());
         let receiver = found.subscribe();
         let judged_on = Mutex::default();
