@@ -2,6 +2,7 @@
 //! neither suspended nor retired.
 
 use authority_core::store::{Db, RunQueryDsl};
+use authority_ids::TenantId;
 use authority_model::proto::programme::TenantBrand;
 use diesel::{
     QueryResult, QueryableByName,
@@ -49,7 +50,7 @@ pub struct Brand {
 }
 
 impl Brand {
-    pub(crate) async fn of_tenant(db: &mut Db, tenant_id: &str) -> QueryResult<Option<Self>> {
+    pub(crate) async fn of_tenant(db: &mut Db, tenant_id: &TenantId) -> QueryResult<Option<Self>> {
         find(db, Some(tenant_id), None).await
     }
 
@@ -60,11 +61,11 @@ impl Brand {
 
 async fn find(
     db: &mut Db,
-    tenant_id: Option<&str>,
+    tenant_id: Option<&TenantId>,
     id: Option<&str>,
 ) -> QueryResult<Option<Brand>> {
     let found: Vec<Brand> = diesel::sql_query(BRAND)
-        .bind::<Nullable<Text>, _>(tenant_id)
+        .bind::<Nullable<Text>, _>(tenant_id.map(TenantId::as_str))
         .bind::<Nullable<Text>, _>(id)
         .load(db)
         .await?;

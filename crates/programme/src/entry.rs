@@ -1,6 +1,7 @@
 //! Consultants as shown to tenants and to the public.
 
 use authority_core::store::{Db, RunQueryDsl};
+use authority_ids::TenantId;
 use authority_model::{
     proto::programme::{DirectoryConsultant, HeldCertification, TenantConsultant},
     wire::Time,
@@ -86,7 +87,7 @@ struct CertificationRow {
 
 /// Selects some of a tenant's consultants.
 pub(crate) struct Wanted {
-    pub(crate) tenant_id: String,
+    pub(crate) tenant_id: TenantId,
     pub(crate) id: Option<String>,
     pub(crate) level: Option<String>,
     pub(crate) sector: Option<String>,
@@ -159,7 +160,7 @@ pub(crate) async fn of_tenant(
     let (at, last) = wanted.after.unzip();
     let found: Vec<OfTenant> = diesel::sql_query(OF_TENANT)
         .bind::<Timestamptz, _>(now)
-        .bind::<Text, _>(wanted.tenant_id)
+        .bind::<Text, _>(String::from(wanted.tenant_id))
         .bind::<Nullable<Text>, _>(wanted.id)
         .bind::<Nullable<Text>, _>(wanted.level)
         .bind::<Nullable<Text>, _>(wanted.sector)

@@ -8,6 +8,7 @@ use authority_api::{
     page_token::PageTokens,
 };
 use authority_core::store::{self, Db, RunQueryDsl};
+use authority_ids::TenantId;
 use authority_model::{
     proto::programme::{
         GetTenantBrandRequest, GetTenantConsultantRequest, GetTenantLinkRequest,
@@ -36,9 +37,8 @@ type ListPosition = (DateTime<Utc>, String);
 /// The columns of a link that a tenant may see.
 type LinkRow = (String, String, String, String, String, Option<Time>, Option<Time>, Time);
 
-fn tenant_of(caller: &Caller) -> Result<String, ApiError> {
-    let tenant = caller.tenant().ok_or_else(|| ApiError::plain(ErrorCode::Forbidden))?;
-    Ok(tenant.as_str().to_owned())
+fn tenant_of(caller: &Caller) -> Result<TenantId, ApiError> {
+    caller.tenant().cloned().ok_or_else(|| ApiError::plain(ErrorCode::Forbidden))
 }
 
 fn size(limit: Option<i32>) -> usize {
@@ -80,13 +80,13 @@ impl Programme {
 
 async fn links(
     db: &mut Db,
-    tenant_id: String,
+    tenant_id: TenantId,
     (id, status): (Option<String>, Option<String>),
     after: Option<ListPosition>,
     limit: i64,
 ) -> QueryResult<Vec<LinkRow>> {
     let mut query = consultant_links::table
-        .filter(consultant_links::tenant_id.eq(tenant_id))
+        .filter(consultant_links::tenant_id.eq(String::from(tenant_id)))
         .filter(consultant_links::deleted_at.is_null())
         .into_boxed();
     if let Some(id) = id {

@@ -2,7 +2,7 @@
 
 use authority_core::store::{Db, RunQueryDsl};
 use authority_crypto::sha256;
-use authority_ids::RecordId;
+use authority_ids::{RecordId, TenantId};
 use chrono::{DateTime, SecondsFormat, Utc};
 use diesel::{
     OptionalExtension, QueryResult, QueryableByName,
@@ -42,10 +42,10 @@ struct Message<'a> {
 /// Returns the newest checkpoint, if it was signed after `since`.
 pub(super) async fn newest(
     db: &mut Db,
-    tenant_id: &str,
+    tenant_id: &TenantId,
     since: Option<DateTime<Utc>>,
 ) -> QueryResult<Option<Signed>> {
-    let newest = diesel::sql_query(NEWEST).bind::<Text, _>(tenant_id);
+    let newest = diesel::sql_query(NEWEST).bind::<Text, _>(tenant_id.as_str());
     newest.bind::<Nullable<Timestamptz>, _>(since).get_result(db).await.optional()
 }
 
@@ -58,9 +58,10 @@ impl Signed {
     }
 
     /// Returns the message (RFC 8785).
-    pub(super) fn body(&self, tenant_id: &str) -> Vec<u8> {
+    pub(super) fn body(&self, tenant_id: &TenantId) -> Vec<u8> {
         let at = self.signed_at.to_rfc3339_opts(SecondsFormat::Micros, true);
         let (checkpoint, event_id) = (self.checkpoint.as_str(), self.id());
+        let tenant_id = tenant_id.as_str();
         let message = Message { at, checkpoint, event_id: &event_id, kind: KIND, tenant_id };
         // Serializing strings cannot fail.
         serde_json::to_vec(&message).unwrap_or_default()

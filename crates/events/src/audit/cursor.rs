@@ -1,6 +1,7 @@
 //! The position of an audit stream, and the lease for sending it.
 
 use authority_core::store::{Db, RunQueryDsl, new_id, prepared};
+use authority_ids::TenantId;
 use chrono::{DateTime, Utc};
 use diesel::{
     OptionalExtension, QueryResult, QueryableByName,
@@ -191,8 +192,9 @@ struct Head {
 }
 
 /// Returns the sequence of the tenant's last event.
-pub(super) async fn head(db: &mut Db, tenant_id: &str) -> QueryResult<i64> {
+pub(super) async fn head(db: &mut Db, tenant_id: &TenantId) -> QueryResult<i64> {
     let head = prepared("SELECT sequence FROM event_heads WHERE tenant_id = $1");
-    let head: Option<Head> = head.bind::<Text, _>(tenant_id).get_result(db).await.optional()?;
+    let head: Option<Head> =
+        head.bind::<Text, _>(tenant_id.as_str()).get_result(db).await.optional()?;
     Ok(head.map_or(0, |head| head.sequence))
 }

@@ -42,7 +42,7 @@ pub async fn checkpoints_elsewhere(
     let targets = read.await.map_err(|error| error.to_string())?;
     let mut notes = Vec::new();
     for Target { subject } in targets {
-        let below = checkpoint_subject(&subject, tenant_id.as_str());
+        let below = checkpoint_subject(&subject, tenant_id);
         let last = nats.last(&below).await.map_err(|error| error.to_string())?;
         notes.extend(last.as_deref().and_then(note));
     }

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use authority_api::error::without_secrets;
+use authority_ids::TenantId;
 use bytes::Bytes;
 
 use super::nats::{self, Nats};
@@ -28,14 +29,14 @@ pub(super) enum Sink<'a> {
     Nats {
         nats: &'a Nats,
         subject: &'a str,
-        tenant_id: &'a str,
+        tenant_id: &'a TenantId,
     },
     /// Sends each message as a request, signed with the suite `rfc9421`.
     Webhook {
         deliveries: &'a Deliveries,
         url: &'a str,
         stream_id: &'a str,
-        tenant_id: &'a str,
+        tenant_id: &'a TenantId,
     },
 }
 
@@ -56,9 +57,8 @@ pub(super) enum Error {
 ///
 /// It is the stream's subject plus `.checkpoint.` and the tenant's slug, because streams of several
 /// tenants may share a subject.
-pub(super) fn checkpoint_subject(subject: &str, tenant_id: &str) -> String {
-    let slug = tenant_id.rsplit(':').next().unwrap_or_default();
-    format!("{subject}.checkpoint.{slug}")
+pub(super) fn checkpoint_subject(subject: &str, tenant_id: &TenantId) -> String {
+    format!("{subject}.checkpoint.{}", tenant_id.slug())
 }
 
 /// The most characters of an error in a stream's record.

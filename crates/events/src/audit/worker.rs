@@ -6,9 +6,10 @@ use std::{
 };
 
 use authority_core::{
-    store::{self, Db, Scope, Store},
+    store::{self, Db, Scope, Store, row_id},
     worker::{Context, Worker},
 };
+use authority_ids::TenantId;
 use authority_webhook::{audit_filter::AuditFilter, event_types::EventType};
 use futures_util::FutureExt;
 use serde_json::Value;
@@ -142,20 +143,18 @@ impl Sender {
         reached: &mut Reached,
         has_ended: impl Fn() -> bool,
     ) -> Result<bool, Failure> {
-        let sink = self.sink(stream)?;
+        let tenant_id = row_id(&stream.tenant_id).map_err(|error| Failure::Store(error.into()))?;
+        let sink = self.sink(stream, &tenant_id)?;
         let filter = AuditFilter::read(stream.filter.as_ref().and_then(Value::as_object))
             .map_err(|fault| Failure::sink(format!("its filter cannot be read: {fault}")))?;
-        let (tenant_id, after) = (stream.tenant_id.clone(), reached.sequence);
+        let (of, after) = (tenant_id.clone(), reached.sequence);
         let since = reached.checkpoint_at.or(stream.checkpoint_at);
         let may_try_checkpoint = stream.may_try_checkpoint && !reached.has_failed_checkpoint;
         let read = async move |db: &mut Db| {
-            let head = cursor::head(db, &tenant_id).await?;
-            let events = log::read(db, &tenant_id, (after, head), None, BATCH).await?.events;
-            let signed = if may_try_checkpoint {
-                checkpoint::newest(db, &tenant_id, since).await?
-            } else {
-                None
-            };
+            let head = cursor::head(db, &of).await?;
+            let events = log::read(db, of.as_str(), (after, head), None, BATCH).await?.events;
+            let signed =
+                if may_try_checkpoint { checkpoint::newest(db, &of, since).await? } else { None };
             Ok::<_, store::Error>((head, events, signed))
         };
         let (head, events, signed) =
@@ -179,7 +178,7 @@ impl Sender {
             reached.sequence = event.sequence;
         }
         if let Some(signed) = signed {
-            let (id, body) = (signed.id(), signed.body(&stream.tenant_id).into());
+            let (id, body) = (signed.id(), signed.body(&tenant_id).into());
             let message = Message { id: &id, body: &body, kind: MessageKind::Checkpoint };
             match sink.send(message, self.may_send(stream, lease)).await.map_err(Failure::from) {
                 Ok(()) => reached.checkpoint_at = Some(signed.signed_at),
@@ -194,8 +193,12 @@ impl Sender {
         Ok(reached.sequence >= head)
     }
 
-    fn sink<'a>(&'a self, stream: &'a Claimed) -> Result<Sink<'a>, Failure> {
-        let Claimed { stream_id, tenant_id, .. } = stream;
+    fn sink<'a>(
+        &'a self,
+        stream: &'a Claimed,
+        tenant_id: &'a TenantId,
+    ) -> Result<Sink<'a>, Failure> {
+        let stream_id = &stream.stream_id;
         match (stream.sink.as_str(), stream.target.as_deref()) {
             ("stdout", _) => Ok(Sink::Stdout),
             ("nats", Some(subject)) => Ok(Sink::Nats { nats: &self.nats, subject, tenant_id }),

@@ -46,6 +46,7 @@ use authority_core::{
     worker::Worker,
 };
 use authority_crypto::Signer;
+use authority_ids::TenantId;
 use authority_webhook::{
     destination::{EndpointUrl, UrlRules},
     retry::Schedule,
@@ -142,7 +143,7 @@ impl Deliveries {
     /// The reason why the receiver did not accept the message.
     pub(crate) async fn send_copy(
         &self,
-        (stream_id, tenant_id, url): (&str, &str, &str),
+        (stream_id, tenant_id, url): (&str, &TenantId, &str),
         (event_id, body): (&str, &Bytes),
         may_send: impl Future<Output = bool>,
     ) -> Option<Result<(), String>> {
@@ -151,7 +152,7 @@ impl Deliveries {
         }
         let endpoint = Endpoint {
             id: stream_id.to_owned(),
-            tenant_id: tenant_id.to_owned(),
+            tenant_id: tenant_id.into(),
             version: String::new(),
             url: EndpointUrl::parse(url, &self.0.rules).ok(),
             schedule: Schedule::default(),

@@ -38,7 +38,7 @@ pub(crate) async fn check_new(
 }
 
 pub(crate) async fn check_references(row: &Delegation, db: &mut Db) -> Result<(), Error> {
-    let mut known = Known::of(row.tenant_id(), Delegation::KIND);
+    let mut known = Known::of(row_id(row.tenant_id())?, Delegation::KIND);
     known.principal(db, "delegator_id", row.delegator_id.as_deref()).await?;
     known.principal(db, "delegate_id", Some(&row.delegate_id)).await?;
     known.purposes(db, "purposes", &row.purposes).await?;

@@ -1,6 +1,7 @@
 //! Events that are recorded only while an endpoint or audit stream selects them.
 
 use authority_core::store::{Db, RunQueryDsl};
+use authority_ids::TenantId;
 use authority_model::schema::event_demands;
 use authority_webhook::event_types::{EventType, Selection};
 use diesel::{prelude::*, upsert::excluded};
@@ -11,8 +12,8 @@ use super::error::Error;
 /// the selection.
 pub(crate) async fn keep(
     db: &mut Db,
+    tenant: &TenantId,
     id: &str,
-    tenant_id: &str,
     selection: &Selection,
 ) -> Result<(), Error> {
     let types: Vec<&str> = selection.on_demand().map(EventType::name).collect();
@@ -22,7 +23,7 @@ pub(crate) async fn keep(
     diesel::insert_into(event_demands::table)
         .values((
             event_demands::id.eq(id),
-            event_demands::tenant_id.eq(tenant_id),
+            event_demands::tenant_id.eq(tenant.as_str()),
             event_demands::event_types.eq(types),
         ))
         .on_conflict(event_demands::id)

@@ -58,8 +58,11 @@ pub(crate) trait End: Record {
 /// Finds which IDs exist in a table, for records that others refer to.
 pub(crate) trait Referenced {
     /// Returns the `ids` that exist in the tenant. Their rows are locked against deletion.
-    fn present<'c>(db: &'c mut Db, tenant_id: &str, ids: &[String])
-    -> QueryFuture<'c, Vec<String>>;
+    fn present<'c>(
+        db: &'c mut Db,
+        tenant: &TenantId,
+        ids: &[String],
+    ) -> QueryFuture<'c, Vec<String>>;
 }
 
 diesel::define_sql_function! {
@@ -190,11 +193,11 @@ macro_rules! impl_referenced {
         impl Referenced for $record {
             fn present<'c>(
                 db: &'c mut Db,
-                tenant_id: &str,
+                tenant: &TenantId,
                 ids: &[String],
             ) -> QueryFuture<'c, Vec<String>> {
                 $table::table
-                    .filter($table::tenant_id.eq(tenant_id))
+                    .filter($table::tenant_id.eq(tenant.as_str()))
                     .filter($table::id.eq_any(ids))
                     .for_key_share()
                     .select($table::id)

@@ -17,14 +17,14 @@ use authority_core::store::{Db, RunQueryDsl};
 use authority_ids::TenantId;
 
 /// Collects the fields of a record that refer to unknown rows of its tenant.
-pub(crate) struct Known<'a> {
-    tenant: &'a str,
+pub(crate) struct Known {
+    tenant: TenantId,
     kind: &'static str,
     found: Violations,
 }
 
-impl<'a> Known<'a> {
-    pub(crate) fn of(tenant: &'a str, kind: &'static str) -> Self {
+impl Known {
+    pub(crate) fn of(tenant: TenantId, kind: &'static str) -> Self {
         Self { tenant, kind, found: Violations::default() }
     }
 
@@ -38,8 +38,8 @@ impl<'a> Known<'a> {
     }
 
     /// The tenant that all references must belong to.
-    pub(crate) fn tenant(&self) -> &'a str {
-        self.tenant
+    pub(crate) fn tenant(&self) -> &TenantId {
+        &self.tenant
     }
 
     /// Checks a reference to a principal that is not deleted.
@@ -51,7 +51,7 @@ impl<'a> Known<'a> {
     ) -> Result<(), Error> {
         let Some(id) = id else { return Ok(()) };
         let live = principals::table
-            .filter(principals::tenant_id.eq(self.tenant).and(principals::id.eq(id)))
+            .filter(principals::tenant_id.eq(self.tenant.as_str()).and(principals::id.eq(id)))
             .filter(principals::deleted_at.is_null())
             .for_key_share()
             .select(principals::id)
@@ -68,7 +68,7 @@ impl<'a> Known<'a> {
         ids: &[String],
     ) -> Result<(), Error> {
         if !ids.is_empty() {
-            let present = Workspace::present(db, self.tenant, ids).await?;
+            let present = Workspace::present(db, &self.tenant, ids).await?;
             self.compare_each(field, ids, &present);
         }
         Ok(())
@@ -82,8 +82,8 @@ impl<'a> Known<'a> {
         ids: &[String],
     ) -> Result<(), Error> {
         if !ids.is_empty() {
-            let mut present = Resource::present(db, self.tenant, ids).await?;
-            present.extend(Project::present(db, self.tenant, ids).await?);
+            let mut present = Resource::present(db, &self.tenant, ids).await?;
+            present.extend(Project::present(db, &self.tenant, ids).await?);
             self.compare_each(field, ids, &present);
         }
         Ok(())
@@ -100,7 +100,7 @@ impl<'a> Known<'a> {
             return Ok(());
         }
         let present = purposes::table
-            .filter(purposes::tenant_id.eq(self.tenant))
+            .filter(purposes::tenant_id.eq(self.tenant.as_str()))
             .filter(purposes::slug.eq_any(slugs))
             .filter(purposes::state.eq(PurposeState::Active))
             .for_key_share()
@@ -123,10 +123,10 @@ impl<'a> Known<'a> {
         let present = match kind {
             "principal" => return self.principal(db, field, Some(id)).await,
             "resource" => return self.resources(db, field, &ids).await,
-            "team" => Team::present(db, self.tenant, &ids).await?,
-            "tool" => Tool::present(db, self.tenant, &ids).await?,
-            "model" => Model::present(db, self.tenant, &ids).await?,
-            "external_app" => ExternalApp::present(db, self.tenant, &ids).await?,
+            "team" => Team::present(db, &self.tenant, &ids).await?,
+            "tool" => Tool::present(db, &self.tenant, &ids).await?,
+            "model" => Model::present(db, &self.tenant, &ids).await?,
+            "external_app" => ExternalApp::present(db, &self.tenant, &ids).await?,
             _ => Vec::new(),
         };
         self.compare(field, &[id], &present);

@@ -65,7 +65,7 @@ pub(super) async fn references(
     anchor: &RealityAnchor,
     was: Option<&RealityAnchor>,
 ) -> Result<(), Error> {
-    let mut known = Known::of(&anchor.tenant_id, RealityAnchor::KIND);
+    let mut known = Known::of(row_id(&anchor.tenant_id)?, RealityAnchor::KIND);
     if was.is_none() {
         let owner = anchor.authority.as_ref().and_then(|object| object.0.get("owner_entity_id"));
         let owner = owner.and_then(|id| id.as_str());

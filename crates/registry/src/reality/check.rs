@@ -74,11 +74,12 @@ impl Row for CouplingCheck {
         _was: Option<&Self>,
         tx: &mut WriteTx<'_>,
     ) -> Result<(), Error> {
-        let subject = refers::subject(tx.db, Self::KIND, &self.tenant_id, &self.action_id).await?;
+        let tenant = row_id(&self.tenant_id)?;
+        let subject = refers::subject(tx.db, Self::KIND, &tenant, &self.action_id).await?;
         self.action = subject.action;
         self.subject_id = subject.subject_id;
         REPORTED.clone_into(&mut self.result_source);
-        let mut known = Known::of(&self.tenant_id, Self::KIND);
+        let mut known = Known::of(tenant, Self::KIND);
         known.principal(tx.db, "actor_entity_id", self.actor_entity_id.as_deref()).await?;
         let principal = self.principal_entity_id.as_deref();
         refers::party(&mut known, tx.db, "principal_entity_id", principal).await?;

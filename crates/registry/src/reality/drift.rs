@@ -71,11 +71,12 @@ impl Row for DriftEvent {
         if *self.detected_at.get_or_insert(now) > now {
             return Err(Error::field("drift_event.detected_at", "is in the future"));
         }
-        let subject = refers::subject(tx.db, Self::KIND, &self.tenant_id, &self.action_id).await?;
+        let tenant = row_id(&self.tenant_id)?;
+        let subject = refers::subject(tx.db, Self::KIND, &tenant, &self.action_id).await?;
         self.action = subject.action;
         self.subject_id = subject.subject_id;
         REPORTED.clone_into(&mut self.result_source);
-        let mut known = Known::of(&self.tenant_id, Self::KIND);
+        let mut known = Known::of(tenant, Self::KIND);
         let check: Vec<String> = reality_coupling_checks::table
             .filter(reality_coupling_checks::tenant_id.eq(&self.tenant_id))
             .filter(reality_coupling_checks::id.eq(&self.check_id))

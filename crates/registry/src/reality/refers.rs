@@ -20,15 +20,15 @@ pub(super) struct Subject {
 /// Returns the action that `action_id` names. For a decision, also returns its subject.
 pub(super) async fn subject(
     db: &mut Db,
-    kind: &str,
-    tenant_id: &str,
+    kind: &'static str,
+    tenant: &TenantId,
     action_id: &str,
 ) -> Result<Subject, Error> {
     if !action_id.starts_with(DecisionId::PREFIX) {
         return Ok(Subject { action: action_id.to_owned(), ..Subject::default() });
     }
     let decision: Option<(String, String, Vec<u8>)> = decisions::table
-        .filter(decisions::id.eq(action_id).and(decisions::tenant_id.eq(tenant_id)))
+        .filter(decisions::id.eq(action_id).and(decisions::tenant_id.eq(tenant.as_str())))
         .select((decisions::action, decisions::subject, decisions::record))
         .first(db)
         .await
@@ -42,14 +42,16 @@ pub(super) async fn subject(
 
 /// Checks that a party is a principal that is not deleted, or a legal entity.
 pub(super) async fn party(
-    known: &mut Known<'_>,
+    known: &mut Known,
     db: &mut Db,
     field: &str,
     id: Option<&str>,
 ) -> Result<(), Error> {
     let Some(id) = id else { return Ok(()) };
     let entity: Option<String> = legal_entities::table
-        .filter(legal_entities::id.eq(id).and(legal_entities::tenant_id.eq(known.tenant())))
+        .filter(
+            legal_entities::id.eq(id).and(legal_entities::tenant_id.eq(known.tenant().as_str())),
+        )
         .for_key_share()
         .select(legal_entities::id)
         .first(db)
@@ -88,7 +90,7 @@ impl Referred {
     /// Reports each ID of a list that does not exist.
     pub(super) async fn each(
         self,
-        known: &mut Known<'_>,
+        known: &mut Known,
         db: &mut Db,
         field: &str,
         ids: &[String],
@@ -101,7 +103,7 @@ impl Referred {
     /// Reports an ID that does not exist.
     pub(super) async fn one(
         self,
-        known: &mut Known<'_>,
+        known: &mut Known,
         db: &mut Db,
         field: &str,
         id: Option<&String>,
@@ -112,17 +114,12 @@ impl Referred {
         Ok(())
     }
 
-    async fn present(
-        self,
-        known: &Known<'_>,
-        db: &mut Db,
-        ids: &[String],
-    ) -> QueryResult<Vec<String>> {
+    async fn present(self, known: &Known, db: &mut Db, ids: &[String]) -> QueryResult<Vec<String>> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
         let present: Vec<Present> = diesel::sql_query(self.0)
-            .bind::<Text, _>(known.tenant())
+            .bind::<Text, _>(known.tenant().as_str())
             .bind::<Array<Text>, _>(ids)
             .load(db)
             .await?;

@@ -98,7 +98,8 @@ async fn consulted(db: &mut Db, check: &CouplingCheck) -> Result<Vec<String>, Er
     let mut ids = check.anchors_consulted.clone();
     if ids.is_empty() {
         let tenant = &check.tenant_id;
-        let subject = refers::subject(db, CouplingCheck::KIND, tenant, &check.action_id).await?;
+        let subject =
+            refers::subject(db, CouplingCheck::KIND, &row_id(tenant)?, &check.action_id).await?;
         ids = stored::grounding(db, tenant, &check.action, subject.purpose.as_ref()).await?;
     }
     for assumed in assumptions(check) {

@@ -48,7 +48,7 @@ impl Row for ActsIn {
         if was.is_some() {
             return check_beginning("acts_in.since", self.since);
         }
-        let mut known = Known::of(&self.tenant_id, Self::KIND);
+        let mut known = Known::of(row_id(&self.tenant_id)?, Self::KIND);
         known.principal(tx.db, "principal_id", Some(&self.principal_id)).await?;
         known.placed_by("workspace_id", &self.workspace_id).all()
     }

@@ -91,7 +91,7 @@ impl Row for ApiKey {
             );
             return Err(Error::field("api_key.principal_ids", problem));
         }
-        let mut known = Known::of(self.tenant_id(), Self::KIND);
+        let mut known = Known::of(row_id(self.tenant_id())?, Self::KIND);
         for (index, id) in self.principal_ids.iter().enumerate() {
             known.principal(tx.db, &format!("principal_ids[{index}]"), Some(id)).await?;
         }

@@ -65,7 +65,7 @@ impl Row for AuditStream {
         }
         // `validate_record` has already reported an invalid filter.
         let selection = filter(self).map(|filter| filter.selection).unwrap_or_default();
-        event_demand::keep(tx.db, &self.id, self.tenant_id(), &selection).await
+        event_demand::keep(tx.db, &row_id(self.tenant_id())?, &self.id, &selection).await
     }
 
     async fn after_insert(&self, made: &mut Self, tx: &mut WriteTx<'_>) -> Result<(), Error> {

@@ -43,7 +43,7 @@ impl Row for GrantedAccessTo {
         _was: Option<&Self>,
         tx: &mut WriteTx<'_>,
     ) -> Result<(), Error> {
-        let mut known = Known::of(&self.tenant_id, Self::KIND);
+        let mut known = Known::of(row_id(&self.tenant_id)?, Self::KIND);
         known.of_kind(tx.db, "resource_id", "resource", &self.resource_id).await?;
         known.of_kind(tx.db, "grantee_id", &self.grantee_kind, &self.grantee_id).await?;
         known.placed_by("resource_id", &self.resource_id).all()

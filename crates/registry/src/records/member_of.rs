@@ -47,7 +47,7 @@ impl Row for MemberOf {
         if was.is_some() {
             return check_beginning("member_of.joined_at", self.joined_at);
         }
-        let mut known = Known::of(&self.tenant_id, Self::KIND);
+        let mut known = Known::of(row_id(&self.tenant_id)?, Self::KIND);
         known.principal(tx.db, "principal_id", Some(&self.principal_id)).await?;
         known.placed_by("team_id", &self.team_id).all()
     }

@@ -76,7 +76,7 @@ impl Row for Principal {
         _was: Option<&Self>,
         tx: &mut WriteTx<'_>,
     ) -> Result<(), Error> {
-        let mut known = Known::of(&self.tenant_id, Self::KIND);
+        let mut known = Known::of(row_id(&self.tenant_id)?, Self::KIND);
         known.principal(tx.db, "owner_principal_id", self.owner_principal_id.as_deref()).await?;
         known.all()
     }

@@ -33,7 +33,7 @@ impl Row for Project {
         _was: Option<&Self>,
         tx: &mut WriteTx<'_>,
     ) -> Result<(), Error> {
-        let mut known = Known::of(&self.tenant_id, Self::KIND);
+        let mut known = Known::of(row_id(&self.tenant_id)?, Self::KIND);
         known.workspaces(tx.db, "visible_in_workspaces", &self.visible_in_workspaces).await?;
         known.all()
     }

@@ -63,7 +63,7 @@ impl Row for Quarantine {
         if !tx.caller.acts_for(self.subject_id.as_deref().unwrap_or_default()) {
             return Err(Error::NotSubject);
         }
-        let mut known = Known::of(self.tenant_id(), Self::KIND);
+        let mut known = Known::of(row_id(self.tenant_id())?, Self::KIND);
         known.principal(tx.db, "subject_id", self.subject_id.as_deref()).await?;
         known.all()?;
         let Some(id) = &self.delegation_id else { return Ok(()) };

@@ -42,7 +42,7 @@ impl Row for StopSignal {
         if !tx.caller.acts_for(&self.actor_id) {
             return Err(Error::NotSubject);
         }
-        let mut known = Known::of(self.tenant_id(), Self::KIND);
+        let mut known = Known::of(row_id(self.tenant_id())?, Self::KIND);
         known.principal(tx.db, "actor_id", Some(&self.actor_id)).await?;
         known.all()
     }

@@ -70,7 +70,7 @@ impl Row for Uses {
             counters::carry(tx.db, holder, windows(was), windows(self), tx.now).await?;
             return Ok(());
         }
-        let mut known = Known::of(&self.tenant_id, Self::KIND);
+        let mut known = Known::of(row_id(&self.tenant_id)?, Self::KIND);
         known.principal(tx.db, "agent_id", Some(&self.agent_id)).await?;
         if self.used_kind != ACTION {
             known.of_kind(tx.db, "used_id", &self.used_kind, &self.used_id).await?;

@@ -1,6 +1,6 @@
 //! The on-demand events that an endpoint receives.
 
-use authority_core::store::Db;
+use authority_core::store::{Db, row_id};
 use authority_model::{
     proto::events::WebhookEndpoint, record::Record, state::WebhookEndpointState,
 };
@@ -16,5 +16,5 @@ pub(super) async fn keep(db: &mut Db, endpoint: &WebhookEndpoint) -> Result<(), 
         return event_demand::end(db, &endpoint.id).await;
     }
     let selection = Selection::of_record(&endpoint.event_types).unwrap_or_default();
-    event_demand::keep(db, &endpoint.id, endpoint.tenant_id(), &selection).await
+    event_demand::keep(db, &row_id(endpoint.tenant_id())?, &endpoint.id, &selection).await
 }
