@@ -77,6 +77,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         examples: serde_json::from_str(&fs::read_to_string(EXAMPLES)?)?,
         ..Options::default()
     };
+    println!("cargo::rustc-env=API_VERSION={API_VERSION}");
     println!("cargo::rerun-if-changed={EXAMPLES}");
     check_examples(&pool, &options);
     let out = PathBuf::from(env::var("OUT_DIR")?);

@@ -1,7 +1,7 @@
 //! The approvals of a held decision, and the state of its request. Only a pending request can be
 //! approved or declined.
 
-use authority_core::spending::APPROVE;
+use authority_core::spending::{APPROVE, DECLINE, WITHDRAW};
 use authority_model::{
     proto::approval::{ApprovalAct, ApprovalPolicy},
     state::ApprovalState,
@@ -157,11 +157,6 @@ fn became(state: Option<ApprovalState>) -> Option<&'static str> {
         ApprovalState::Void => "void",
     })
 }
-
-/// The verdict of an act that declines.
-const DECLINE: &str = "decline";
-/// The verdict of an act that withdraws an approval.
-const WITHDRAW: &str = "withdraw";
 
 #[cfg(test)]
 mod tests {

@@ -19,6 +19,10 @@ use crate::{
     manifest::MOST_BYTES,
 };
 
+/// Notes that the folder of an archive contains only objects that the archive names.
+pub(crate) const NOTE: &str = "
+    UPDATE archives SET is_tidy = true, replaced = '{}' WHERE tenant_id = $1 AND month = $2 AND manifest = $3";
+
 /// The names of the manifests of a month that this database has written.
 #[derive(Clone, Debug, Default, QueryableByName)]
 pub(crate) struct Known {

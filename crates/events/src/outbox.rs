@@ -4,7 +4,11 @@
 
 use std::collections::HashSet;
 
-use authority_core::{decision_event::DecisionEvent, store::locks};
+use authority_core::{
+    decision_event::DecisionEvent,
+    graph::{DECISION_ALLOWED, DECISION_DENIED},
+    store::locks,
+};
 use authority_decision::Decision;
 use authority_webhook::event_types::EventType;
 use chrono::{DateTime, Utc};
@@ -18,9 +22,6 @@ use serde_json::Value;
 
 /// The number of shards that tenants are spread over. One node at a time numbers a shard.
 pub(crate) const SHARDS: i32 = 64;
-
-const ALLOWED: &str = "svc.decision.allowed";
-const DENIED: &str = "svc.decision.denied";
 
 /// The tenants with rows in the outbox. The loose index scan reads one row of each tenant.
 const TENANTS: &str = "WITH RECURSIVE tenants (id) AS ( \
@@ -218,12 +219,13 @@ impl OutboxRow {
 
 /// Whether the event type is an allowed or denied decision, for which the row has only the id.
 pub(crate) fn is_decision(event_type: &EventType) -> bool {
-    [ALLOWED, DENIED].contains(&event_type.name())
+    [DECISION_ALLOWED, DECISION_DENIED].contains(&event_type.name())
 }
 
 fn decision(text: &str) -> Result<About<'_>, Unreadable> {
     let event: DecisionEvent<'_> = serde_json::from_str(text)?;
-    let name = if event.decision == Decision::Deny.word() { DENIED } else { ALLOWED };
+    let name =
+        if event.decision == Decision::Deny.word() { DECISION_DENIED } else { DECISION_ALLOWED };
     let event_type = EventType::named(name).ok_or(Unreadable::Type(Some(name.to_owned())))?;
     Ok(About::Decision { event_type, event })
 }

@@ -97,9 +97,6 @@ const UNTIDY: &str = "
     SELECT tenant_id, month, manifest, manifest_sha256, replaced, intended FROM archives
     WHERE NOT is_tidy AND person_in_scope($1, tenant_id) ORDER BY tenant_id, month";
 
-const TIDY: &str = "
-    UPDATE archives SET is_tidy = true, replaced = '{}' WHERE tenant_id = $1 AND month = $2 AND manifest = $3";
-
 /// A run that was ended, and the manifests it wrote.
 #[derive(QueryableByName)]
 struct Ended {
@@ -221,7 +218,7 @@ impl Eraser {
                 return Err(Error::Busy(folder));
             }
             let tidied = self.store.write_tx(scope, async move |db| {
-                let tidied = diesel::sql_query(TIDY).bind::<Text, _>(archived.tenant_id);
+                let tidied = diesel::sql_query(tidy::NOTE).bind::<Text, _>(archived.tenant_id);
                 let tidied =
                     tidied.bind::<Text, _>(archived.month).bind::<Text, _>(archived.manifest);
                 tidied.execute(db).await?;

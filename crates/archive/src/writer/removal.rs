@@ -28,9 +28,6 @@ const UNTIDY: &str = "
 const KNOWN: &str = "
     SELECT replaced, intended FROM archives WHERE tenant_id = $1 AND month = $2 AND manifest = $3";
 
-const TIDY: &str = "
-    UPDATE archives SET is_tidy = true, replaced = '{}' WHERE tenant_id = $1 AND month = $2 AND manifest = $3";
-
 /// Months with rows that may be removed after their archive was read back. Months with a recently
 /// checked archive are left out.
 const UNCHECKED: &str = "
@@ -145,7 +142,7 @@ impl Archiver {
         if !tidy::delete_unnamed(&self.parts.bucket, &folder, own, &known).await? {
             return Ok(StepResult::Skipped);
         }
-        self.mark(TIDY, archived).await?;
+        self.mark(tidy::NOTE, archived).await?;
         Ok(StepResult::Tidied)
     }
 

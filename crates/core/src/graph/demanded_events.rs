@@ -10,8 +10,10 @@ use std::collections::BTreeMap;
 
 use authority_decision::Decision;
 
-pub(super) const ALLOWED: &str = "svc.decision.allowed";
-pub(super) const DENIED: &str = "svc.decision.denied";
+/// The type of the event of a permitted decision.
+pub const DECISION_ALLOWED: &str = "svc.decision.allowed";
+/// The type of the event of a denied decision.
+pub const DECISION_DENIED: &str = "svc.decision.denied";
 
 /// The events that a tenant's endpoints and streams subscribe to, by endpoint or stream id.
 #[derive(Default)]

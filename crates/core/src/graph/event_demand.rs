@@ -5,7 +5,7 @@ use diesel::prelude::*;
 
 use super::{
     authority::{Authority, Owned},
-    demanded_events::{ALLOWED, DENIED, DemandedEvents},
+    demanded_events::{DECISION_ALLOWED, DECISION_DENIED, DemandedEvents},
     tenant::TenantGraph,
 };
 
@@ -27,7 +27,8 @@ impl Owned for EventDemand {
 impl Authority for EventDemand {
     fn put(self, graph: &mut TenantGraph) {
         let demands = |name: &str| self.event_types.iter().any(|demanded| demanded == name);
-        let demanded = DemandedEvents { allowed: demands(ALLOWED), denied: demands(DENIED) };
+        let demanded =
+            DemandedEvents { allowed: demands(DECISION_ALLOWED), denied: demands(DECISION_DENIED) };
         graph.event_demands.put(self.id, demanded);
     }
 

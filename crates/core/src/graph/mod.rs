@@ -54,7 +54,7 @@ pub use acts::{GivenActs, actor, decide_by, decide_on};
 pub use api_key::{ApiKey, Unusable, allow_list};
 pub use approvers::{Barrier, ProposedAction};
 pub use decision_limits::DecisionLimit;
-pub use demanded_events::DemandedEvents;
+pub use demanded_events::{DECISION_ALLOWED, DECISION_DENIED, DemandedEvents};
 pub use grants::GrantView;
 pub use node::{Maker, Profile};
 pub use persons::{Person, Persons};

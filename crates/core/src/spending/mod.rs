@@ -30,6 +30,10 @@ use authority_decision::{
 
 /// The `verdict` of an approving act.
 pub const APPROVE: &str = "approve";
+/// The `verdict` of an act that declines.
+pub const DECLINE: &str = "decline";
+/// The `verdict` of an act that withdraws an approval.
+pub const WITHDRAW: &str = "withdraw";
 
 /// Returns the digest of the exact request that an approval is for.
 ///

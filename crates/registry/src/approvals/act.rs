@@ -13,7 +13,7 @@ use authority_api::identity::{Caller, CallerKind, Role};
 use authority_core::{
     graph::TenantHandle,
     keys::{Keys, Purpose},
-    spending::APPROVE,
+    spending::{APPROVE, DECLINE, WITHDRAW},
 };
 use authority_evidence::{self as evidence, Act as SignedTerms, SignedAct};
 
@@ -23,10 +23,6 @@ pub(crate) enum ApproverAct {
     Decline(String),
 }
 
-/// The verdict of an act that declines.
-pub(super) const DECLINE: &str = "decline";
-/// The verdict of an act that withdraws an approval.
-const WITHDRAW: &str = "withdraw";
 /// The verdict of an act that takes a decline back.
 const REOPEN: &str = "reopen";
 

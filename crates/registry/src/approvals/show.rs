@@ -11,10 +11,10 @@ use authority_model::{
 use chrono::{DateTime, Utc};
 use diesel::sql_types::{Array, Bytea, Jsonb, Text, Timestamptz};
 
-use super::{act::DECLINE, named, question, reality};
+use super::{named, question, reality};
 use crate::flow::prelude::*;
 use authority_api::page;
-use authority_core::store;
+use authority_core::{spending::DECLINE, store};
 use authority_evidence::digest_text;
 
 diesel::define_sql_function! {

@@ -1,11 +1,12 @@
 //! The rules for a snapshot's fields, and the fields computed before it is stored.
 
 use authority_api::identity::caller;
+use authority_decision::reality::CLOCK_SKEW;
 use authority_model::{
     proto::reality::{FeedRealitySnapshotsRequest, RealityAnchor, RealitySnapshot},
     validate::Validate,
 };
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -17,8 +18,6 @@ use super::{
 };
 use crate::flow::prelude::*;
 
-/// How far a sample's time may be ahead of the database's clock.
-const CLOCK_SKEW: TimeDelta = TimeDelta::seconds(60);
 const ALGORITHMS: [&str; 4] = ["EdDSA", "ES256", "ES384", "RS256"];
 /// The maximum length of a path and of a signature in base64, in characters.
 const LONGEST: usize = 2048;

@@ -9,7 +9,7 @@ use super::{
 use crate::levels::RuntimeEffect;
 
 /// How far a sample's time may be ahead of the time of the judgement.
-const CLOCK_SKEW: TimeDelta = TimeDelta::seconds(60);
+pub const CLOCK_SKEW: TimeDelta = TimeDelta::seconds(60);
 
 /// The kinds of findings, in the order of the table in docs/reference/reality.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -13,6 +13,6 @@ pub use self::{
         Snapshot,
     },
     check::{Assumption, Checked, CheckedAnchor, Observations, Tolerated, judge},
-    finding::{Finding, FindingKind},
+    finding::{CLOCK_SKEW, Finding, FindingKind},
     words::{AnchorType, CouplingResult, DriftType, RealitySource, Severity},
 };
