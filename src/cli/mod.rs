@@ -52,7 +52,7 @@ fn perform(args: Args) -> Result<CommandOutput, Failure> {
         async move {
             // The database is needed only for the token. Its log would be a distraction.
             telemetry::log(&config.logs, None, "error").map_err(Failure::usage)?;
-            service::token(config, request).await
+            Box::pin(service::token(config, request)).await
         }
         .boxed_local()
     };
@@ -99,17 +99,17 @@ async fn act(command: Command, config: Config) -> Result<CommandOutput, Failure>
             CommandOutput::nothing()
         }
         Command::Token(request) => {
-            CommandOutput::named("token", service::token(config, request).await?)
+            CommandOutput::named("token", Box::pin(service::token(config, request)).await?)
         }
         Command::ApiKey(ApiKey::Create(request)) => {
-            CommandOutput::named("api_key", service::api_key(config, request).await?)
+            CommandOutput::named("api_key", Box::pin(service::api_key(config, request)).await?)
         }
         Command::Migrate => migrated(&service::migrate(&config).await?),
         Command::Reset(confirm) => reset(&config, confirm).await?,
         Command::Seed(Seed::Demo) => {
-            CommandOutput::named("demo", service::seed_demo(config).await?)
+            CommandOutput::named("demo", Box::pin(service::seed_demo(config)).await?)
         }
-        Command::Keys(Keys::Rewrap) => rewrapped(service::rewrap(config).await?),
+        Command::Keys(Keys::Rewrap) => rewrapped(Box::pin(service::rewrap(config)).await?),
         Command::Healthcheck => {
             CommandOutput::named("status", health::check(config.listen.main).await?)
         }

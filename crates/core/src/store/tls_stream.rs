@@ -85,17 +85,13 @@ fn digest(certificate: &[u8]) -> Option<Vec<u8>> {
 /// Splits DER into the content of its first element and the bytes behind the element.
 fn element(der: &[u8]) -> Option<(&[u8], &[u8])> {
     let ([_, length], rest) = der.split_first_chunk()?;
+    if *length < 0x80 {
+        return rest.split_at_checked(usize::from(*length));
+    }
     // If the content has 128 bytes or more, this byte gives the number of length bytes that follow.
-    let (length, rest) = match length {
-        0..0x80 => (usize::from(*length), rest),
-        _ => {
-            let (length, rest) = rest.split_at_checked(usize::from(length & 0x7f))?;
-            let joined =
-                |joined: usize, byte: &u8| joined.checked_mul(256)?.checked_add((*byte).into());
-            (length.iter().try_fold(0, joined)?, rest)
-        }
-    };
-    rest.split_at_checked(length)
+    let (length, rest) = rest.split_at_checked(usize::from(length & 0x7f))?;
+    let joined = |joined: usize, byte: &u8| joined.checked_mul(256)?.checked_add((*byte).into());
+    rest.split_at_checked(length.iter().try_fold(0, joined)?)
 }
 
 #[cfg(test)]

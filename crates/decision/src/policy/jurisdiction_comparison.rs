@@ -75,7 +75,7 @@ fn hyphenated(json: &Value) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reads::json_form;
+    use crate::policy::reads::json_form;
 
     fn is_faulty(condition: &str) -> bool {
         let text = format!("forbid(principal, action, resource) when {{ {condition} }};");
