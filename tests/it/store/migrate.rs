@@ -82,8 +82,10 @@ const PROGRAMME: &str = "
 /// well.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_migration_that_waits_for_a_writer_gives_up_and_names_it() {
-    let database = Database::fresh().await;
+    // A copied database gets new roles, which waits for the writer as well.
+    let database = Database::empty().await;
     let owner = database.owner_address();
+    migrate(&owner, LOGIN).await.unwrap();
     database.run(PROGRAMME).await;
 
     let mut writer = database.owner().await;
