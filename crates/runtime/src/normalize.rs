@@ -8,10 +8,8 @@ use authority_model::{
         runtime::{AuthorizeRequest, DecisionRequest, EvaluateRequest},
     },
     validate::{Validate, Violation, Violations},
-    wire::Json,
 };
 use prost::Message;
-use serde_json::{Map, Value};
 
 use authority_api::{
     error::{ApiError, ErrorCode},
@@ -69,29 +67,40 @@ fn renamed(names: &[(&str, &str)], member: String) -> String {
     found.map_or(member, |(_, own)| (*own).to_owned())
 }
 
+/// Builds the draft of a message. The members that are not listed have the same name in the message.
+macro_rules! draft {
+    ($asked:ident, $tenant_id:ident, $subject:expr, $purpose:expr, $delegation_id:expr) => {
+        Draft {
+            tenant_id: $tenant_id,
+            subject: $subject,
+            action: $asked.action,
+            purpose: $purpose,
+            delegation_id: $delegation_id,
+            tool_id: $asked.tool_id,
+            resource_id: $asked.resource_id,
+            workspace_id: $asked.workspace_id,
+            project_id: $asked.project_id,
+            context: $asked.context.map(|json| json.0).unwrap_or_default(),
+            action_declaration: $asked.action_declaration.as_ref().and_then(declared),
+            action_risk_classification: $asked
+                .action_risk_classification
+                .as_ref()
+                .and_then(classified),
+            approval_id: $asked.approval_id,
+            explain: $asked.explain,
+            at_least_revision: $asked.at_least_revision.map(i64::from),
+        }
+    };
+}
+
 impl IntoDraft for EvaluateRequest {
     fn subject(&self) -> &str {
         &self.subject
     }
 
     fn into_draft(self, tenant_id: String) -> Draft {
-        Draft {
-            tenant_id,
-            subject: self.subject,
-            delegation_id: self.delegation_id,
-            action: self.action,
-            tool_id: self.tool_id,
-            purpose: Some(self.purpose),
-            resource_id: self.resource_id,
-            workspace_id: self.workspace_id,
-            project_id: self.project_id,
-            context: members(self.context),
-            action_declaration: declared(self.action_declaration),
-            action_risk_classification: classified(self.action_risk_classification),
-            approval_id: self.approval_id,
-            explain: self.explain,
-            at_least_revision: self.at_least_revision.map(i64::from),
-        }
+        let asked = self;
+        draft!(asked, tenant_id, asked.subject, Some(asked.purpose), asked.delegation_id)
     }
 }
 
@@ -104,23 +113,10 @@ impl IntoDraft for AuthorizeRequest {
     }
 
     fn into_draft(self, tenant_id: String) -> Draft {
-        Draft {
-            tenant_id,
-            subject: self.actor.map(|actor| actor.entity_id).unwrap_or_default(),
-            delegation_id: self.acting_on_behalf_of.map(|behalf| behalf.delegation_id),
-            action: self.action,
-            tool_id: self.tool_id,
-            purpose: self.purpose,
-            resource_id: self.resource_id,
-            workspace_id: self.workspace_id,
-            project_id: self.project_id,
-            context: members(self.context),
-            action_declaration: declared(self.action_declaration),
-            action_risk_classification: classified(self.action_risk_classification),
-            approval_id: self.approval_id,
-            explain: self.explain,
-            at_least_revision: self.at_least_revision.map(i64::from),
-        }
+        let asked = self;
+        let subject = asked.actor.map(|actor| actor.entity_id).unwrap_or_default();
+        let delegation_id = asked.acting_on_behalf_of.map(|behalf| behalf.delegation_id);
+        draft!(asked, tenant_id, subject, asked.purpose, delegation_id)
     }
 }
 
@@ -130,43 +126,20 @@ impl IntoDraft for DecisionRequest {
     }
 
     fn into_draft(self, tenant_id: String) -> Draft {
-        Draft {
-            tenant_id,
-            subject: self.subject,
-            delegation_id: self.delegation_id,
-            action: self.action,
-            tool_id: self.tool_id,
-            purpose: self.purpose,
-            resource_id: self.resource_id,
-            workspace_id: self.workspace_id,
-            project_id: self.project_id,
-            context: members(self.context),
-            action_declaration: declared(self.action_declaration),
-            action_risk_classification: classified(self.action_risk_classification),
-            approval_id: self.approval_id,
-            explain: self.explain,
-            at_least_revision: self.at_least_revision.map(i64::from),
-        }
+        let asked = self;
+        draft!(asked, tenant_id, asked.subject, asked.purpose, asked.delegation_id)
     }
-}
-
-fn members(context: Option<Json>) -> Map<String, Value> {
-    context.map(|json| json.0).unwrap_or_default()
 }
 
 // A declaration without fields is treated as absent. Otherwise, a declined request would count as a
 // new request if an empty declaration were added.
 
-fn declared(given: Option<ActionDeclaration>) -> Option<request::ActionDeclaration> {
-    let own = declaration(&given?);
-    (own != request::ActionDeclaration::default()).then_some(own)
+fn declared(given: &ActionDeclaration) -> Option<request::ActionDeclaration> {
+    Some(declaration(given)).filter(|own| *own != request::ActionDeclaration::default())
 }
 
-fn classified(
-    given: Option<ActionRiskClassification>,
-) -> Option<request::ActionRiskClassification> {
-    let own = classification(&given?);
-    (own != request::ActionRiskClassification::default()).then_some(own)
+fn classified(given: &ActionRiskClassification) -> Option<request::ActionRiskClassification> {
+    Some(classification(given)).filter(|own| *own != request::ActionRiskClassification::default())
 }
 
 // The proto's `in` rules have already refused unknown words.
