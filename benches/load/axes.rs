@@ -64,7 +64,7 @@ pub(crate) async fn delegations(
     folder: &Folder,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    let mut curve = Curve::new("delegations of a tenant, one of them used", SHAPE);
+    let mut curve = Curve::new("delegations of a tenant, of which the calls use one", SHAPE);
     let mut servers = Vec::new();
     for (name, count) in DELEGATIONS {
         let started = filled(name, &format!("CALL pg_temp.agents({count})"), folder).await?;

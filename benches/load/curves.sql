@@ -1,6 +1,6 @@
 -- Procedures that multiply the records of the demonstration tenant, for `script/bench --curves`. The bench runs this
 -- file as a superuser, calls some of the procedures in the same session, and then starts the service again, which
--- reads authority at its start. There is no history of these rows, and no entry in the log of changes.
+-- reads authority at its start. The history and the log of changes do not contain these rows.
 SET session_replication_role = replica;
 
 -- Copies the rows of a table for which `which` is true, `count` times. `change` is an expression for the copy with the
@@ -23,7 +23,7 @@ CREATE FUNCTION pg_temp.other(id text, name text) RETURNS text LANGUAGE sql IMMU
     SELECT left(id, -32) || md5(name)
 $$;
 
--- Creates the agents `bot-1` to `bot-<count>`, each with a delegation like that of `invoice-bot`.
+-- Creates the agents `bot-1` to `bot-<count>`, each with a copy of the delegation of `invoice-bot`.
 CREATE PROCEDURE pg_temp.agents(count integer) LANGUAGE plpgsql AS $$
 BEGIN
     CALL pg_temp.copy('principals', 'id = ''svc:agent:acme:invoice-bot''',
@@ -34,7 +34,7 @@ BEGIN
                                                ''root_id'', pg_temp.other(r ->> ''id'', ''bot-'' || n))', count);
 END $$;
 
--- Gives an agent `count` more delegations like the one that it has.
+-- Gives an agent `count` copies of its delegation.
 CREATE PROCEDURE pg_temp.delegations(agent text, count integer) LANGUAGE plpgsql AS $$
 BEGIN
     CALL pg_temp.copy('delegations', format('delegate_id = %L', agent),
@@ -54,7 +54,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Gives a tenant `count` more policies like the one that it has, for the action `applies`.
+-- Gives a tenant `count` copies of its policy, for the action `applies`.
 CREATE PROCEDURE pg_temp.policies(slug text, count integer, applies text) LANGUAGE plpgsql AS $$
 DECLARE
     its text := format('tenant_id = %L', 'svc:tenant:' || slug);

@@ -24,7 +24,7 @@ pub(crate) fn widths(header: &[String], rows: &[Vec<String>]) -> Vec<u16> {
     widths
 }
 
-/// Aligns rows below a header. Returns an empty text if there is no column.
+/// Aligns rows below a header. Without columns, the text is empty.
 pub(crate) fn aligned(header: &[String], rows: &[Vec<String>]) -> String {
     if header.is_empty() {
         return String::new();

@@ -2,7 +2,7 @@
 //!
 //! A record is a JSON text of 1 to 2 kB, most of which is the same in each one. zstd (RFC 8878) with
 //! a dictionary of such texts makes it a quarter as long. A stored record begins with the number of
-//! its dictionary. One that begins with `{` is not compressed.
+//! its dictionary, or with `{` if it is not compressed.
 
 use std::{cell::RefCell, sync::LazyLock};
 

@@ -27,8 +27,8 @@ pub(super) fn evaluate(expression: &Expression, event: &Value) -> Option<bool> {
     }
 }
 
-/// Evaluates `||` and `&&`. If an operand evaluates to `decisive`, so does the expression,
-/// regardless of the other operands. Otherwise an error in an operand is an error of the whole
+/// Evaluates `||` and `&&`. If an operand evaluates to `decisive`, the expression also
+/// evaluates to it, regardless of the other operands. Otherwise an error in an operand is an error of the whole
 /// expression.
 fn joined(operands: &[Expression], event: &Value, decisive: bool) -> Option<bool> {
     let mut error = false;
