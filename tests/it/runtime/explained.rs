@@ -18,7 +18,7 @@ async fn the_bound_and_both_values_and_what_would_help() {
     assert_eq!((status, &answer["reason_code"]), (200, &json!("constraint_exceeded")));
     let findings = answer["trace"][0]["findings"].as_array().unwrap();
     let found = findings.iter().find(|one| one["check"] == format!("delegation {delegation}"));
-    let told = format!("max_amount 50000.00 EUR of {delegation}; asked 60000.00");
+    let told = format!("max_amount of {delegation}: 50000.00 EUR; requested: 60000.00");
     assert_eq!(found.unwrap()["detail"], told, "{answer:#}");
     // Changing only the jurisdiction or only the amount would not help.
     insta::assert_snapshot!("explained_denial", redacted(answer.clone()));

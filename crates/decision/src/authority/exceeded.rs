@@ -116,7 +116,7 @@ pub(crate) fn details(case: &Case<'_>, candidate: &Candidate<'_>, reason: Reason
         }
         Reason::ConstraintExceeded if is_negative(case) => {
             let asked = asked_amount(case).unwrap_or_default();
-            vec![format!("no amount is below zero; asked {asked}")]
+            vec![format!("an amount must not be below zero; requested: {asked}")]
         }
         Reason::ContextInvalid => {
             input_check::steps(case, candidate).into_iter().map(|step| step.detail).collect()

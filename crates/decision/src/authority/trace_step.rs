@@ -98,19 +98,18 @@ pub struct ExceededBound {
 impl fmt::Display for ExceededBound {
     /// Formats the bound with both values, for people.
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "{} {}", self.bound, self.limit)?;
+        write!(to, "{} of {}: {}", self.bound, self.holder, self.limit)?;
         if let Some(currency) = &self.currency {
             write!(to, " {currency}")?;
         }
         if let Some(budget) = &self.budget {
             write!(to, " in {} s", budget.key.window_seconds)?;
         }
-        let at = if self.bound == "hours" { "at " } else { "" };
-        write!(to, " of {}; asked {at}{}", self.holder, self.asked.as_deref().unwrap_or("none"))?;
+        write!(to, "; requested: {}", self.asked.as_deref().unwrap_or("none"))?;
         let Some(budget) = &self.budget else { return Ok(()) };
         match budget.used {
-            Some(used) => write!(to, " after {}", budget.text(used))?,
-            None => to.write_str(" after an unknown sum")?,
+            Some(used) => write!(to, "; used before: {}", budget.text(used))?,
+            None => to.write_str("; used before: unknown")?,
         }
         match budget.resets_at() {
             Some(end) => write!(to, "; resets at {}", moment::text(end)),

@@ -46,14 +46,14 @@ fn an_amount() {
             say(w, "amount", value);
         })
     };
-    assert_eq!(asked(json!(7000)), "max_amount 5000.00 EUR of del-1; asked 7000.00");
-    assert_eq!(asked(json!(7000.5)), "max_amount 5000.00 EUR of del-1; asked 7000.50");
-    assert_eq!(asked(json!(5000.0001)), "max_amount 5000.00 EUR of del-1; asked 5000.0001");
+    assert_eq!(asked(json!(7000)), "max_amount of del-1: 5000.00 EUR; requested: 7000.00");
+    assert_eq!(asked(json!(7000.5)), "max_amount of del-1: 5000.00 EUR; requested: 7000.50");
+    assert_eq!(asked(json!(5000.0001)), "max_amount of del-1: 5000.00 EUR; requested: 5000.0001");
     let none = detail(|w| {
         bound(w);
         w.draft.context.remove("amount");
     });
-    assert_eq!(none, "max_amount 5000.00 EUR of del-1; asked none");
+    assert_eq!(none, "max_amount of del-1: 5000.00 EUR; requested: none");
     // All exceeded bounds of all links.
     let both = detail(|w| {
         bound(w);
@@ -61,8 +61,9 @@ fn an_amount() {
         say(w, "currency", json!("USD"));
         w.link(1).bounds.max_amount = Some(amount("6000"));
     });
-    let wanted = "max_amount 5000.00 EUR of del-1; asked 7000.00. \
-                  currency EUR of del-1; asked USD. max_amount 6000.00 of del-0; asked 7000.00";
+    let wanted = "max_amount of del-1: 5000.00 EUR; requested: 7000.00. \
+                  currency of del-1: EUR; requested: USD. \
+                  max_amount of del-0: 6000.00; requested: 7000.00";
     assert_eq!(both, wanted);
 }
 
@@ -72,7 +73,8 @@ fn a_counter() {
         w.link(1).bounds.max_uses = Some(MaxUses { count: 20, window_seconds: 3600 });
         w.spent = Some(20);
     };
-    let wanted = "max_uses 20 in 3600 s of del-0; asked 1 after 20; resets at 2026-01-05T11:00:00Z";
+    let wanted = "max_uses of del-0: 20 in 3600 s; requested: 1; used before: 20; \
+                  resets at 2026-01-05T11:00:00Z";
     assert_eq!(detail(uses), wanted);
     let total = |w: &mut World| {
         let max = MaxTotalAmount { amount: amount("450.5"), window_seconds: 86_400 };
@@ -80,14 +82,14 @@ fn a_counter() {
         w.link(0).bounds.currency = Some("EUR".to_owned());
         w.spent = Some(4_000_000);
     };
-    let wanted = "max_total_amount 450.50 EUR in 86400 s of del-1; asked 100.00 after 400.00; \
-                  resets at 2026-01-06T00:00:00Z";
+    let wanted = "max_total_amount of del-1: 450.50 EUR in 86400 s; requested: 100.00; \
+                  used before: 400.00; resets at 2026-01-06T00:00:00Z";
     assert_eq!(detail(total), wanted);
     let unknown = |w: &mut World| {
         uses(w);
         w.spent = None;
     };
-    let wanted = "max_uses 20 in 3600 s of del-0; asked 1 after an unknown sum; \
+    let wanted = "max_uses of del-0: 20 in 3600 s; requested: 1; used before: unknown; \
                   resets at 2026-01-05T11:00:00Z";
     assert_eq!(detail(unknown), wanted);
 }
@@ -184,52 +186,54 @@ fn a_refusal_has_its_budgets() {
 fn places_and_things_and_hours() {
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     let currency = |w: &mut World| w.link(0).bounds.currency = Some("USD".to_owned());
-    assert_eq!(detail(currency), "currency USD of del-1; asked EUR");
+    assert_eq!(detail(currency), "currency of del-1: USD; requested: EUR");
     let workspaces = |w: &mut World| w.link(0).bounds.workspace_ids = texts(&["ws-2", "ws-3"]);
-    assert_eq!(detail(workspaces), "workspace_ids ws-2, ws-3 of del-1; asked ws-1");
+    assert_eq!(detail(workspaces), "workspace_ids of del-1: ws-2, ws-3; requested: ws-1");
     let resources = detail(|w| {
         w.link(0).bounds.resource_ids = (0..10).map(|place| format!("r{place}")).collect();
     });
-    let named = "resource_ids r0, r1, r2, r3, r4, r5, r6, r7 and 2 more of del-1; asked res-1";
+    let named =
+        "resource_ids of del-1: r0, r1, r2, r3, r4, r5, r6, r7 and 2 more; requested: res-1";
     assert!(resources.starts_with(named), "{resources}");
     let jurisdictions = |w: &mut World| {
         w.link(1).bounds.jurisdictions = texts(&["GB", "FR"]);
         let purpose = Arc::make_mut(w.gathered.purpose.as_mut().unwrap());
         purpose.jurisdictions = texts(&["FR"]);
     };
-    let wanted = "jurisdictions GB, FR of del-0; asked DE. jurisdictions FR of purpose-1; asked DE";
+    let wanted = "jurisdictions of del-0: GB, FR; requested: DE. \
+                  jurisdictions of purpose-1: FR; requested: DE";
     assert_eq!(details(jurisdictions)[0], wanted);
     let nowhere = detail(|w| {
         w.link(1).bounds.jurisdictions = texts(&["GB"]);
         w.draft.context.remove("jurisdiction");
     });
-    assert_eq!(nowhere, "jurisdictions GB of del-0; asked none");
+    assert_eq!(nowhere, "jurisdictions of del-0: GB; requested: none");
     // It is half past ten on a Monday.
     let hours = detail(|w| {
         let hours =
             json!({"utc_offset": "+02:00", "days": ["mon"], "from": "08:00", "to": "12:30"});
         w.link(0).bounds.hours = serde_json::from_value(hours).unwrap();
     });
-    let wanted = "hours mon 08:00 to 12:30 +02:00 of del-1; asked at 2026-01-05T10:30:00Z";
+    let wanted = "hours of del-1: mon 08:00 to 12:30 +02:00; requested: 2026-01-05T10:30:00Z";
     assert_eq!(hours, wanted);
 }
 
 #[test]
 fn risk_and_purpose() {
     let ceiling = |w: &mut World| w.link(1).bounds.max_risk_tier = Some(RiskTier::Limited);
-    assert_eq!(detail(ceiling), "max_risk_tier limited of del-0; asked none");
+    assert_eq!(detail(ceiling), "max_risk_tier of del-0: limited; requested: none");
     let high = |w: &mut World| {
         ceiling(w);
         let risk_tier = Some(RiskTier::High);
         let classified = ActionRiskClassification { risk_tier, ..<_>::default() };
         w.draft.action_risk_classification = Some(classified);
     };
-    assert_eq!(detail(high), "max_risk_tier limited of del-0; asked high");
+    assert_eq!(detail(high), "max_risk_tier of del-0: limited; requested: high");
     let purposes = |w: &mut World| {
         w.link(1).bounds.purposes = vec!["refunds".to_owned(), "travel".to_owned()];
     };
     let told = detail(purposes);
-    assert_eq!(told, "purposes refunds, travel of del-0; asked payroll");
+    assert_eq!(told, "purposes of del-0: refunds, travel; requested: payroll");
 }
 
 #[test]

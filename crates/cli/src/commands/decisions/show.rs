@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_exceeded_bound_is_shown_with_both_values() {
-        let exceeded = "max_amount 50000.00 EUR of svc:del:acme:1; asked 120000.00";
+        let exceeded = "max_amount of svc:del:acme:1: 50000.00 EUR; requested: 120000.00";
         let finding = |outcome: &str, reason: Option<&str>, detail: &str| json!({"check": "c", "outcome": outcome, "reason_code": reason, "detail": detail});
         let decided = json!({
             "decision": "deny", "reason_code": "constraint_exceeded",
