@@ -7,11 +7,11 @@ pub(crate) struct Call {
     pub(crate) address: SocketAddr,
     pub(crate) protocol: Protocol,
     pub(crate) path: Cow<'static, str>,
-    /// `authorization`, if the server needs one.
+    /// The `authorization` header, if the server requires a credential.
     pub(crate) credential: Option<String>,
     /// The protobuf message, or the JSON text.
     pub(crate) body: Vec<u8>,
-    /// Returns whether a response, a message or JSON, allows all requested actions.
+    /// Returns whether a response allows all requested actions. Its body is a message or JSON.
     pub(crate) allowed: fn(&[u8]) -> bool,
     /// The number of decisions in each call.
     pub(crate) decisions: u32,

@@ -1,5 +1,5 @@
-//! Measures cedar-agent with the same question. Its only policy has the content of the demo
-//! tenant's records. It has no identity of callers, no decision log and no signature.
+//! Measures cedar-agent with the request that the service decides. Its only policy has the content
+//! of the demo tenant's records. It has no identity of callers, no decision log and no signature.
 
 use std::{fs, process::Command};
 

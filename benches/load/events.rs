@@ -23,7 +23,7 @@ use crate::{
 const ENDPOINTS: u64 = 4;
 /// The number of batches of a hundred decisions. Each decision is delivered to each endpoint.
 const BATCHES: u64 = 150;
-/// The number of single decisions for which the time to their delivery is measured.
+/// The number of single decisions. The time from each to its delivery is measured.
 const SINGLE: u64 = 200;
 /// The time between single decisions.
 const IDLE: Duration = Duration::from_millis(20);
@@ -43,15 +43,15 @@ pub(crate) async fn rows(
     let call = product::evaluate(address, Some(&key));
     report.measure("Evaluate, gRPC, each an event", call, &meter, arguments).await;
     drop(server);
-    // A new server, because the first server still has events to number.
+    // A new server, because the first still has a backlog of events.
     let Started { server: _server, address, key } =
         product::start("deliveries", "strict", folder).await?;
     let owner = Owner::new(address, folder, "deliveries")?;
     let (rate, idle) = deliveries(&key, &owner).await?;
     let millis = |quantile| to_float(idle.value_at_quantile(quantile)) / 1000.0;
     report.notes.push(format!(
-        "deliveries: {rate:.0} a second, to {ENDPOINTS} endpoints of one tenant, signed with two suites; when \
-         idle {:.1} ms from the answer to the delivery (p50), {:.1} ms (p99)",
+        "deliveries: {rate:.0} a second, to {ENDPOINTS} endpoints of one tenant, signed with two suites; from \
+         the answer to the delivery on an idle server: {:.1} ms (p50), {:.1} ms (p99)",
         millis(0.5),
         millis(0.99),
     ));

@@ -74,7 +74,7 @@ pub(crate) async fn rows(
         let took = lists(address, &path, credential, &filters).await?;
         let millis = |quantile| to_float(took.value_at_quantile(quantile)) / 1000.0;
         report.notes.push(format!(
-            "{} lists of {} decisions by {name}, the second call and the third: {:.1} ms (p50), {:.1} ms (p99), \
+            "{} lists of {} decisions, read by {name} (second and third call): {:.1} ms (p50), {:.1} ms (p99), \
              {:.1} ms (worst)",
             filters.len(),
             arguments.decisions,

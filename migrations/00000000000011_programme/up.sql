@@ -20,7 +20,7 @@ CREATE TABLE consultants (
     bio text,
     website text,
     linkedin text,
-    -- Only a label. Which levels the consultant has is determined by the live certifications.
+    -- Only a label. The live certifications determine the consultant's levels.
     certification_level text CHECK (certification_level IN ('associate', 'professional', 'master')),
     attribution_kid text,
     -- Whether the public directory may show it.
@@ -164,8 +164,8 @@ CALL govern('leads');
 
 -- ## Data that a tenant sees
 
--- A tenant's role can't write these tables, and can read only the columns that the tenant's people
--- are shown.
+-- A tenant's role can't write these tables. It can read only the columns that operations show to
+-- the tenant's people.
 CALL revoke_from('{tenant}',
     'ALL ON consultants, certifications, consultant_links, white_label_configs, leads');
 CALL grant_to('{tenant}', 'SELECT (id, status, display_name, email, country, sectors, languages, bio,

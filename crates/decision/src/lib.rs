@@ -1,8 +1,8 @@
 //! The decision core. [`decide`] is a pure function.
 //!
 //! It has no clock, I/O, randomness or unordered iteration: the same arguments always give the same
-//! verdict. A folder is a stage, and a stage uses only earlier ones: request, facts, authority,
-//! rules, verdict. `policy` is beside them: facts contain policies, and the rules evaluate them.
+//! verdict. The stages are folders: request, facts, authority, rules, verdict. A stage uses only
+//! earlier stages. `policy` is beside them: facts contain policies, and the rules evaluate them.
 
 mod authority;
 pub mod facts;

@@ -13,8 +13,9 @@ use crate::{
 pub trait RpcRequest: prost::Message {
     /// The name of the method: `authority.registry.v1.ToolService/CreateTool`.
     const METHOD: &'static str;
-    /// The states of its record that the method changes. In any other state, the method is refused
-    /// or has no effect. Empty for every state that is not final.
+    /// The states in which the method can change its record. In any other state, the method is
+    /// refused or has no effect. If the list is empty, the method can change every record that is
+    /// not in a final state.
     const STATES: &'static [&'static str] = &[];
 }
 
@@ -35,12 +36,11 @@ pub trait ByIdRequest {
 pub trait Listing {
     fn page(&self) -> Page<'_>;
     /// The encoded request, without the fields that may differ from page to page: `limit`,
-    /// `page_token`, `count`, and the values of times, since a span such as `-1h` is another time on
-    /// each page.
+    /// `page_token`, `count` and times. A span such as `-1h` is a different time on each page.
     fn filters(&self) -> Vec<u8>;
 }
 
-/// The paging fields that all lists share. The filters of a record stay in its own request.
+/// The paging fields that all lists share. Filters for one type of records stay in its request.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
     pub tenant_id: Option<&'a str>,

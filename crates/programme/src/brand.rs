@@ -1,5 +1,5 @@
-//! Brands in use: the tenant, the link and the brand itself are active. The consultant must be
-//! neither suspended nor retired.
+//! Brands in use. For this, the brand, its tenant and the consultant's link to the tenant must be
+//! active. The consultant must be neither suspended nor retired.
 
 use authority_core::store::{Db, RunQueryDsl};
 use authority_ids::TenantId;

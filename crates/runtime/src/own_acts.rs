@@ -1,9 +1,8 @@
-//! Filters the people's acts that count in a decision, by current authority. Acts of people who are
-//! now on the requesting side don't count. These are the people behind the credential, the request,
-//! the subject or the authority in use.
+//! Removes acts from the facts if they don't count under current authority. The core then does not
+//! read them, and they are not sealed.
 //!
-//! Acts that don't count are removed from the facts. The core then does not read them, and they are
-//! not sealed.
+//! An act doesn't count if its person is now on the requesting side. This side has the people
+//! behind the credential, the request, the subject and the authority in use.
 
 use std::sync::Arc;
 
@@ -31,8 +30,8 @@ pub(super) struct Counting {
 impl FactSource {
     /// Returns the data that determines which acts count. `None` if the decision depends on no act,
     /// which is usual. The data is read from memory after the facts were gathered. If authority has
-    /// changed in between, the decision is stale and is not stored. `claims` is the caller who
-    /// would use the approval, if any.
+    /// changed in between, the decision is stale and is not stored. `claims` is the caller if
+    /// their call would use the cited approval.
     pub(super) fn counting(
         &self,
         claims: Option<&Caller>,
@@ -50,7 +49,7 @@ impl FactSource {
         Some(Counting { handle: Arc::clone(handle?), claimed_by })
     }
 
-    /// Decides with the acts on the cited approval that count under the authority in use.
+    /// Decides with the cited approval's acts, if they count under the authority in use.
     #[tracing::instrument(name = "evaluate", level = "debug", skip_all)]
     pub(super) fn decide_on(
         &self,
@@ -78,8 +77,7 @@ impl FactSource {
 }
 
 impl Counting {
-    /// Removes overrides that do not count from the facts, and acts on standing approvals that do
-    /// not count.
+    /// Removes from the facts the overrides and the acts on standing approvals that do not count.
     pub(super) fn in_facts(
         &self,
         facts: Arc<PreparedFacts>,

@@ -1,5 +1,5 @@
-//! Texts made to exhaust a parser's stack: every
-//! operation refuses them, and the service keeps running.
+//! Texts made to exhaust a parser's stack: every operation refuses them, and the service keeps
+//! running.
 
 use serde_json::{Value, json};
 
@@ -22,8 +22,7 @@ async fn nested_texts_are_refused_wherever_they_come_in() {
         assert_eq!(answer["details"][0]["field"], member, "{answer:#}");
         assert!(answer["message"].as_str().unwrap().contains("nests too deep"), "{answer:#}");
     };
-    // The parser could handle 25 levels. They are refused here just as they are without the
-    // comment.
+    // Cedar's parser could handle 25 levels, but the limit is lower. A comment must not hide them.
     for depth in [25, 400, 30_000] {
         let text = hidden(depth);
         let candidate = json!([{"cedar": text}]);

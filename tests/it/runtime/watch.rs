@@ -89,5 +89,5 @@ async fn nobody_watches(app: &TestApp) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(5), gone).await.expect("an unwatched stream remains");
+    tokio::time::timeout(Duration::from_secs(5), gone).await.expect("a watcher remains");
 }

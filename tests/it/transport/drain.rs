@@ -12,7 +12,7 @@ use super::{
 const SLOW: &[u8] = b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n";
 const STUCK: &[u8] = b"GET /stuck HTTP/1.1\r\nhost: x\r\n\r\n";
 const BOUND: Duration = Duration::from_millis(600);
-/// The time limit that the settings give, with a margin for a busy machine.
+/// Shorter than the drain limit of `settings()`, and long enough for a busy machine.
 const WELL_BEFORE: Duration = Duration::from_secs(3);
 /// After this time, a request that was sent is in progress.
 const BEGUN: Duration = Duration::from_millis(100);

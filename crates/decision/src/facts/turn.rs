@@ -5,7 +5,8 @@ use chrono::{DateTime, Utc};
 use super::gathered::Gathered;
 use crate::moment::Window;
 
-/// Returns the first start or end of a window after `at` in these facts. Leaves out reality.
+/// Returns the first time after `at` when a window in these facts starts or ends. It ignores
+/// reality's times.
 ///
 /// Until then, the result stays the same unless a write occurs.
 pub fn next_turn(gathered: &Gathered, at: DateTime<Utc>) -> Option<DateTime<Utc>> {

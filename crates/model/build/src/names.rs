@@ -20,7 +20,7 @@ pub(crate) fn area(package: &str) -> &str {
     package.split('.').nth(1).unwrap_or(package)
 }
 
-/// Returns the path of a message from anywhere in the crate.
+/// Returns the full path of a message, which is valid anywhere in the crate.
 pub(crate) fn path(message: &MessageDescriptor) -> TokenStream {
     let own = OWN_TYPES.iter().find(|(proto, _)| *proto == message.full_name());
     match own {

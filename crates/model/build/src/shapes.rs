@@ -31,7 +31,7 @@ pub(crate) fn methods(pool: &DescriptorPool) -> TokenStream {
         .collect()
 }
 
-/// Returns the states of the record that the method changes; empty if the option is not set.
+/// Returns the states in which the method can change its record; empty if the option is not set.
 fn changed_states(method: &MethodDescriptor) -> Vec<String> {
     let rest = options::extension(&method.options(), "authority.rest.v1.rest");
     let rest = rest.as_ref().and_then(|rest| rest.as_message());

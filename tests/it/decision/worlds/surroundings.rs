@@ -140,8 +140,7 @@ fn found_of(anchor: &Anchor) -> CheckedState {
     }
 }
 
-/// Returns an override of the current finding of an anchor or of a drift event, sometimes of
-/// another finding.
+/// Returns an override of anchors and drift events. It usually cites their current findings.
 fn lifting(dice: &mut Dice<'_>, at: DateTime<Utc>, reality: &Reality) -> Override {
     let mut lifts: Vec<Lifted> = Vec::new();
     for anchor in &reality.anchors {
