@@ -128,8 +128,8 @@ pub(crate) async fn compare(
     rates.sort_by(f64::total_cmp);
     let rate = rates[rates.len() / 2];
     let line = format!(
-        "gRPC {:.0} and {:.0} decisions a second ({rate:.2}, {:.2} to {:.2}), {:.0} and {:.0} µs of the service, \
-         {:.0} and {:.0} of PostgreSQL, {:.0} and {:.0} bytes of write-ahead log",
+        "gRPC before and now: {:.0} and {:.0} decisions a second ({rate:.2}, {:.2} to {:.2}), {:.0} and {:.0} µs of \
+         the service, {:.0} and {:.0} of PostgreSQL, {:.0} and {:.0} bytes of write-ahead log",
         before.median(|round| round.per_second),
         now.median(|round| round.per_second),
         rates[0],

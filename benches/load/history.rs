@@ -6,8 +6,8 @@ use serde_json::json;
 
 use crate::{Fault, owner::Owner, stored::number};
 
-/// The number of records to change, and the number of changes to each record. Each change creates a
-/// version and a change to authority.
+/// The number of records to update, and the number of updates of each record. Each update creates a
+/// version and an entry of the change log.
 const RECORDS: usize = 100;
 const TIMES: usize = 200;
 
@@ -61,7 +61,8 @@ impl Tables {
     }
 
     /// Returns the bytes that vacuum frees for new rows: the size of the tables minus the size of a
-    /// copy of their rows. Autovacuum also runs vacuum on its own.
+    /// copy of their rows. The result is computed and not measured after a vacuum, because autovacuum
+    /// may have freed a part before.
     pub(crate) async fn free(&self, db: &mut Db) -> Result<f64, Fault> {
         let copy = "CREATE TEMP TABLE versions_left (LIKE record_versions INCLUDING ALL); \
              INSERT INTO versions_left OVERRIDING SYSTEM VALUE SELECT * FROM record_versions; \

@@ -4,13 +4,13 @@
 --   psql -v rows=8000000 -f benches/load/lists.sql DATABASE
 --
 -- There are fifty tenants; `load-00` has half of the decisions. Each tenant has 200 agents and 40
--- actions. A few of these have most of the decisions. 85 % of the decisions are permitted, 10 %
--- denied and 5 % held. The agent `rare`, the action `rare.act` and the reason `x_rare` of `load-00`
+-- actions. A few agents and actions have most of the decisions. 85 % of the decisions are permitted,
+-- 10 % denied and 5 % held. The agent `rare`, the action `rare.act` and the reason `x_rare` of `load-00`
 -- each occur once in 400,000 decisions. Agents with even numbers never perform the second most
 -- frequent action, `act.01`, and are never denied for the second most frequent reason. Rows have
 -- about a third of the usual length.
 
--- Creates the partitions that a service has after it has run for this time.
+-- Creates the partitions that a service has after it has run for twelve months.
 DO $$
 DECLARE
     made timestamptz := date_trunc('month', now(), 'UTC') - interval '12 months';

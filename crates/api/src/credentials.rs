@@ -29,8 +29,8 @@ pub struct Credentials {
 impl Credentials {
     /// Checks that the caller's credential is still valid for the call.
     ///
-    /// A decision runs this check after it has gathered its facts. The check therefore never uses
-    /// older keys or people than the revision of the facts.
+    /// A decision runs this check after it has gathered its facts. The state of keys and people that
+    /// the check reads is therefore never older than the facts.
     ///
     /// # Errors
     /// The token has expired; the key was revoked, has expired, has a different secret, lacks a
@@ -94,7 +94,8 @@ impl Credentials {
         if is_same { Ok(()) } else { Err(ApiError::plain(ErrorCode::Unauthenticated)) }
     }
 
-    /// Returns the time at which the credential expires, unless the credential changes before then.
+    /// Returns the time at which the credential expires. A later change of the credential can move
+    /// this time.
     pub fn until(&self, caller: &Caller) -> Option<DateTime<Utc>> {
         let CallerKind::Key { key_id, secret, .. } = &caller.kind else { return caller.until };
         self.graph.api_key(key_id.public_id())?.secret_until(&secret.0)

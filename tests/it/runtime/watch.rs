@@ -71,7 +71,7 @@ impl Lines {
     }
 }
 
-/// Gets a small payment permitted, and returns the decision's id.
+/// Requests a small payment, which is permitted, and returns the decision's id.
 async fn permitted(client: &Client) -> String {
     decided(client, asking(10.0, "DE"), "allow").await
 }

@@ -21,7 +21,7 @@ use crate::{
     view::View,
 };
 
-/// Decisions of an agent that are read, and of these the newest that are looked at.
+/// The maximum number of an agent's decisions to list, and to read in full, newest first.
 const READ: i32 = 100;
 const LOOKED_AT: usize = 10;
 /// The longest that a permit can last.
@@ -31,7 +31,7 @@ const LONGEST: TimeDelta = TimeDelta::hours(1);
 pub(super) struct Permitted {
     pub(super) named: Named,
     pub(super) permits: Vec<Permit>,
-    /// Whether older ones were not read.
+    /// Whether the agent may have older permits that were not read.
     pub(super) cut: bool,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Permit {
 }
 
 impl Permitted {
-    /// The state's class, and its words. All is reported only if all was looked at.
+    /// The state's CSS class, and its words. "All reported" also requires that all permits were read.
     pub(super) fn state(&self) -> (&'static str, &'static str) {
         if self.permits.iter().any(|permit| permit.outcome.is_none()) {
             ("pending", "permit open, no report")
@@ -71,8 +71,8 @@ pub(super) async fn of(view: &View, scope: &StopScope) -> Result<Vec<Permitted>,
     Ok(found)
 }
 
-/// The permissions of an agent that were open at the time of the stop, and whether older ones were
-/// not read.
+/// The permits of an agent that were open at the time of the stop, and whether the agent may have
+/// older permits that were not read.
 pub(super) async fn open(
     view: &View,
     id: &str,

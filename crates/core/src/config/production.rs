@@ -51,8 +51,8 @@ impl Config {
         let least = limits.unsent_bytes.saturating_mul(2);
         if limits.node_unsent_bytes < least {
             faults.push(format!(
-                "`limits.node_unsent_bytes` is {}; it must be at least {least} (twice `limits.unsent_bytes`), the most \
-                 that one connection may hold",
+                "`limits.node_unsent_bytes` is {}; it must be at least {least}, twice `limits.unsent_bytes`, because \
+                 one connection may hold that many bytes",
                 limits.node_unsent_bytes
             ));
         }

@@ -22,7 +22,7 @@ pub struct Tenant {
     pub id: String,
     /// Whether the tenant is in state `active` and not deleted.
     pub active: bool,
-    /// Whether actions without a declaration by the request or a tool are refused.
+    /// Whether a request is refused if neither it nor a tool or model declares the action.
     #[serde(default)]
     pub require_declaration: bool,
     /// The tenant's tightenings of the gate.
@@ -72,7 +72,7 @@ pub struct Quarantine {
     pub id: String,
     pub subject_id: Option<String>,
     pub action: Option<Pattern>,
-    /// The line of the delegation that it names.
+    /// The line of the quarantined delegation.
     pub delegation_id: Option<String>,
 }
 
@@ -96,14 +96,15 @@ pub struct Delegation {
     pub needs_standing_approval: bool,
     /// The signatures of the standing approval.
     pub standing: Vec<Signature>,
-    /// The first delegation of its line, if it renews one. Absent for the first one itself.
+    /// The first delegation of the line, if this delegation renews another. Absent for the first
+    /// delegation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line_id: Option<Box<str>>,
 }
 
 impl Delegation {
-    /// Returns the id of its line: a delegation and everything that renewed it, one after the
-    /// other. Counters, quarantines and policies belong to the line.
+    /// Returns the id of the first delegation of the line. A line is a delegation followed by its
+    /// renewals. Counters, quarantines and policies belong to the line.
     pub fn line(&self) -> &str {
         self.line_id.as_deref().unwrap_or(&self.id)
     }
@@ -112,7 +113,8 @@ impl Delegation {
 /// One person's approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
-    /// The time of the approval. An approval without a time is not a review of reality findings.
+    /// The time of the approval. A reality finding needs an approval that was given after it began.
+    /// An approval without a time does not count for it.
     #[serde(default, with = "moment::option", skip_serializing_if = "Option::is_none")]
     pub at: Option<DateTime<Utc>>,
     /// The person: `<iss>|<sub>`.
@@ -120,7 +122,7 @@ pub struct Signature {
     /// `approver`, `legal`, `admin` or `owner`.
     pub role: String,
     /// Whether the person made the request, owns the agent or delegated to it. Such an approval
-    /// counts only if one is needed.
+    /// counts only if a single approval is needed.
     #[serde(default, rename = "self", skip_serializing_if = "std::ops::Not::not")]
     pub own_interest: bool,
 }
@@ -132,9 +134,9 @@ pub struct Uses {
     pub used: Used,
 }
 
-/// A row with allowed = 0 of a participant in a chain other than the subject.
+/// A row with allowed = 0 of a principal who takes part in a chain and is not the subject.
 ///
-/// A participant who is denied something cannot let others do it.
+/// A principal who is denied something cannot let others do it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChainDenial {
     pub principal_id: String,
@@ -155,7 +157,7 @@ pub struct UsesRow {
 #[serde(rename_all = "snake_case")]
 pub enum Constraints {
     Bounds(Box<Bounds>),
-    /// Stored, but malformed. None of its bounds hold.
+    /// Stored, but malformed, with the error. The row then permits no action.
     Malformed(String),
 }
 
@@ -219,7 +221,8 @@ pub struct Tool {
     #[serde(default)]
     pub workspace_id: Option<String>,
     pub actions: Vec<Pattern>,
-    /// Context fields, `resource_id` and `workspace_id` that a request must have.
+    /// The names of members that a request must have: fields of the context, `resource_id` or
+    /// `workspace_id`.
     pub requires: Vec<String>,
     pub access_level: Option<AccessLevel>,
     pub action_declaration: Option<ActionDeclaration>,
@@ -306,8 +309,8 @@ pub struct Approval {
     pub state: ApprovalState,
 }
 
-/// The decline because of which a question is denied instead of held. It is only looked up for
-/// requests that would be held.
+/// A decline of the same question. It turns a hold into a denial, and is only looked up for requests
+/// that would be held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Declined {
     pub approval_id: String,

@@ -24,8 +24,6 @@ const CODES: &str = "\
     VGVGB VIVIR VNVNM VUVUT WFWLF WSWSM YEYEM YTMYT ZAZAF ZMZMB ZWZWE XKXKX";
 
 /// Codes from other lists and obsolete codes, each with the country that is most likely meant.
-///
-/// The country is empty if none is likely.
 const OTHERS: [(&str, &str); 36] = [
     ("UK", "GB"),
     ("EL", "GR"),

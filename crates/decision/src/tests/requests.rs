@@ -9,7 +9,7 @@ fn faults(change: impl FnOnce(&mut Draft)) -> Vec<String> {
     validate(&draft).into_iter().map(|(member, _)| member).collect()
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "as `json!` makes it")]
+#[expect(clippy::needless_pass_by_value, reason = "callers pass the value that `json!` returns")]
 fn context(json: serde_json::Value) -> Vec<String> {
     faults(|draft| draft.context = json.as_object().cloned().unwrap())
 }
