@@ -111,7 +111,7 @@ impl TenantGraph {
             return Some((word, broken.to_string()));
         }
         let parent = links.iter().skip(1).find(|parent| !parent.can_delegate)?;
-        Some(("not_delegable", format!("{} may not be delegated on", parent.id)))
+        Some(("not_delegable", format!("{} does not permit delegation", parent.id)))
     }
 }
 

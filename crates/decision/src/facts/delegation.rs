@@ -15,7 +15,7 @@ pub type Excess = (&'static str, String);
 pub fn exceeds(parent: &Delegation, child: &Delegation, offsets_of: OffsetsOf<'_>) -> Vec<Excess> {
     let mut found = Vec::new();
     if !parent.can_delegate {
-        found.push(("parent_id", "the parent may not be delegated on".to_owned()));
+        found.push(("parent_id", "the parent's `can_delegate` is false".to_owned()));
     }
     if child.delegator_id != parent.delegate_id {
         found.push(("delegator_id", "must be the parent's delegate".to_owned()));
@@ -29,11 +29,11 @@ type Covers = fn(&str, &str) -> bool;
 
 /// Returns everything in which `new` grants more than `old`. `/narrow` refuses such changes.
 pub fn widens(old: &Delegation, new: &Delegation, offsets_of: OffsetsOf<'_>) -> Vec<Excess> {
-    wider(old, new, "the present one", offsets_of)
+    wider(old, new, "the present value", offsets_of)
 }
 
-/// Returns everything in which `new` grants more than `old`. The problem texts call a value of
-/// `old` by the words in `measure`.
+/// Returns everything in which `new` grants more than `old`. In the problem texts, `measure` stands
+/// for the value of `old`.
 fn wider(
     old: &Delegation,
     new: &Delegation,

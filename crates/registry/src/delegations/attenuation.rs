@@ -298,7 +298,7 @@ mod tests {
         part.max_amount = Some("501".into());
         let found = check_narrower(&part, &parent(), DateTime::UNIX_EPOCH);
         let Err(Error::Exceeds(list)) = found else { panic!() };
-        assert_eq!(list[0].problem, "is above the present one: \"500\"");
+        assert_eq!(list[0].problem, "is above the present value: \"500\"");
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Finds forbids that a request can evade by omitting a field.
 //!
-//! `forbid … when { context has amount && … }` does not match a request without an amount. A forbid
-//! with `unless` and the allowed condition does. The check depends on a statement's meaning, not
-//! its form. It evaluates the condition with and without the field, everything else being equal. If
-//! the condition can be false without the field and true with it, omitting the field evades the
-//! forbid. Reading an absent field fails, and a failure denies.
+//! `forbid … when { context has amount && … }` does not match a request without an amount. If the
+//! forbid has the allowed condition in `unless` instead, it matches such a request. The check
+//! depends on a statement's meaning, not its form. It evaluates the condition with and without the
+//! field, everything else being equal. If the condition can be false without the field and true
+//! with it, omitting the field evades the forbid. Reading an absent field fails, and a failure
+//! denies.
 
 use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp, Var};
 
@@ -136,13 +137,13 @@ fn members(condition: &Expr) -> Vec<(FieldPath, Span)> {
 fn fault(place: &FieldPath, span: Span) -> Fault {
     let (has, requires) = (place.test(), place.required_as());
     let closes = requires.map_or_else(String::new, |member| {
-        format!(", or have each tool that performs the action require `{member}`")
+        format!(", or make `{member}` required for each tool that performs the action")
     });
     Fault {
         span,
         severity: Severity::Warning,
         problem: format!(
-            "a request without {place} escapes this forbid: it does not match where the member is left out"
+            "a request without {place} escapes this forbid, which does not match if the member is absent"
         ),
         suggestion: Some(format!("write the allowed case: `unless {{ {has} && … }}`{closes}")),
     }
