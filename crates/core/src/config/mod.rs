@@ -124,8 +124,8 @@ pub struct Identity {
     /// `/.well-known/openid-configuration` if that exists, otherwise the issuer's
     /// `/.well-known/jwks.json`.
     pub jwks_url: Option<String>,
-    /// Whether the built-in identity provider runs, which signs tokens for anyone on this machine.
-    /// By default, it runs in development without an issuer.
+    /// Whether the service runs its built-in identity provider. The provider signs tokens for
+    /// anyone on this machine. By default, it runs in development without an issuer.
     pub dev_provider: Option<bool>,
 }
 
@@ -133,7 +133,7 @@ pub struct Identity {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ConsoleConfig {
-    /// Whether the console is served. By default, it is if `console.client_id` is set or the
+    /// Whether the console is served. By default, it is served if `console.client_id` is set or the
     /// development provider runs.
     pub enabled: Option<bool>,
     /// The console's client id at the identity provider in `identity.issuer`. Its redirect URI is
@@ -198,11 +198,11 @@ pub struct Limits {
     /// The maximum size of a body. REST and gRPC have lower limits of their own.
     pub body_bytes: u64,
     /// The number of unread response bytes at which new requests of an HTTP/2 connection wait. A
-    /// response is dropped if it would raise the number above twice this limit.
+    /// response is dropped if the connection's unread bytes would then exceed twice this limit.
     pub unsent_bytes: u64,
-    /// The maximum number of unread response bytes of all connections of the node. Above it,
-    /// connections are closed, first those with the most unread bytes for the longest time. At
-    /// least twice `unsent_bytes`.
+    /// The maximum number of unread response bytes of all connections of the node; at least twice
+    /// `unsent_bytes`. Above it, the node closes connections, first the connections with the
+    /// highest product of unread bytes and waiting time.
     pub node_unsent_bytes: u64,
     /// The maximum time from accepting a connection to detecting its protocol.
     pub first_byte_seconds: u64,
@@ -242,8 +242,8 @@ pub struct Logs {
 pub struct Traces {
     /// The collector's gRPC endpoint, for example `http://127.0.0.1:4317`.
     pub endpoint: Option<String>,
-    /// The fraction (0 to 1) of requests that are traced, among those without a `traceparent`. A
-    /// `traceparent` header decides for its own request.
+    /// The fraction (0 to 1) of traced requests, among requests without a `traceparent` header. If
+    /// a request has this header, the header decides whether the request is traced.
     pub ratio: f64,
 }
 
