@@ -92,7 +92,8 @@ impl Build {
         };
         let Round { per_second, service, postgres } = &round;
         eprintln!(
-            "  {}: {per_second:.0} a second, {service:.0} µs and {postgres:.0} of Postgres",
+            "  {}: {per_second:.0} decisions a second; a decision takes {service:.0} µs of the service and \
+             {postgres:.0} µs of Postgres",
             self.name
         );
         self.rounds.push(round);

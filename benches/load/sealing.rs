@@ -22,9 +22,9 @@ use crate::{
     stored::{WRITTEN, number, read, sample},
 };
 
-/// The number of batches of a hundred decisions, which `auto_seal` seals.
+/// The number of batches to seal. Each has a hundred decisions.
 const BATCHES: u64 = 200;
-/// The number of packs to read, at a regular interval.
+/// The number of packs to read. They are spread evenly over the log.
 const READ: u64 = 500;
 const LOOK: Duration = Duration::from_millis(10);
 /// A time after which the background work for the decisions has ended.
@@ -47,8 +47,8 @@ pub(crate) async fn rows(_: &Arguments, folder: &Folder, report: &mut Report) ->
     let database = Embedded::start(Options { data_dir, ..Options::default() }).await?;
     let mut db = Address::parse(&database.owner_url())?.connect().await?;
     sleep(CALM).await;
-    // After the checkpoint, the first change of each page writes the whole page to the log, in both
-    // measurements.
+    // After a checkpoint, the first change of each page writes the whole page to the write-ahead log.
+    // With this checkpoint, every run measures these writes.
     db.batch_execute("CHECKPOINT").await?;
     let (before, stored, begun) =
         (number(&mut db, WRITTEN).await?, number(&mut db, STORED).await?, Instant::now());
@@ -66,8 +66,8 @@ pub(crate) async fn rows(_: &Arguments, folder: &Folder, report: &mut Report) ->
     let read = read(&sample(&mut db, each).await?, &owner).await?;
     let millis = |quantile| to_float(read.value_at_quantile(quantile)) / 1000.0;
     report.notes.push(format!(
-        "sealing: {:.0} decisions a second; for each {:.0} bytes stored with indexes, {:.0} bytes of write-ahead log; \
-         evidence by id {:.2} ms (p50), {:.2} ms (p99)",
+        "sealing: {:.0} decisions a second; for each decision, {:.0} bytes stored (with indexes) and \
+         {:.0} bytes of write-ahead log; evidence by id {:.2} ms (p50), {:.2} ms (p99)",
         sealed / took,
         stored / sealed,
         written / sealed,

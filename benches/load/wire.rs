@@ -16,8 +16,8 @@ impl Message {
         self.bytes(field, &message.0)
     }
 
-    /// Adds an entry of a field of type `map<string, google.protobuf.Value>`. In a
-    /// `google.protobuf.Struct` this is field 1.
+    /// Adds an entry to a field of type `map<string, google.protobuf.Value>`. A
+    /// `google.protobuf.Struct` has such a field, with the number 1.
     pub(crate) fn entry(self, field: u8, key: &str, value: Value<'_>) -> Self {
         let value = match value {
             Value::Number(number) => {
