@@ -89,7 +89,8 @@ impl Counting {
         }
     }
 
-    /// Filters acts in facts that aren't prepared yet. `None` if all of them count.
+    /// Returns the facts, which aren't prepared yet, without the acts that don't count. `None` if all
+    /// acts count.
     pub(super) fn in_gathered(&self, gathered: &Gathered, request: &Request) -> Option<Gathered> {
         let tenant = self.handle.read();
         let (subject, by) = (&request.subject, &self.claimed_by);

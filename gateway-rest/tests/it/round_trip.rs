@@ -53,7 +53,7 @@ fn object() -> impl Strategy<Value = Map<String, Value>> {
     vec((text(), json_value()), 0..5).prop_map(|members| members.into_iter().collect())
 }
 
-/// pbjson reads a null within a value as no value at all.
+/// Converts JSON without pbjson, which loses nulls within a value.
 fn value_of(json: Value) -> pbjson_types::Value {
     use pbjson_types::value::Kind;
     let kind = match json {
@@ -156,8 +156,8 @@ fn everything() -> impl Strategy<Value = Everything> {
     })
 }
 
-/// Converts pbjson's JSON to our form: words, `Z`, integers that are integers; without nulls and
-/// defaults.
+/// Converts pbjson's JSON to our form: enum values become words, integral numbers become integers,
+/// and nulls and defaults are removed.
 fn normal(value: Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -264,7 +264,7 @@ proptest! {
             serde_json::from_slice(&to_json(shape(), &message.encode_to_vec()).unwrap()).unwrap();
         shout(&mut ours);
         let back: Everything = serde_json::from_value(ours).unwrap();
-        // It goes through our JSON, because pbjson reads a null within a Struct as no value at all.
+        // The messages are compared as our JSON, because pbjson loses nulls within a Struct.
         let (back, message) = (back.encode_to_vec(), message.encode_to_vec());
         prop_assert_eq!(to_json(shape(), &back).unwrap(), to_json(shape(), &message).unwrap());
     }
@@ -353,7 +353,8 @@ proptest! {
     }
 }
 
-/// Clears the oneofs. If both parts have the oneof, prost merges messages only of the same member.
+/// Clears the oneofs. If two parts set different members of a oneof, prost does not merge their
+/// messages.
 fn without_choices(message: &mut Everything) {
     message.choice = None;
     message.object = None;
@@ -363,7 +364,7 @@ fn without_choices(message: &mut Everything) {
     }
 }
 
-/// Converts our words to pbjson's words.
+/// Converts enum values from our words to pbjson's names.
 fn shout(value: &mut Value) {
     each_genre(value, &|word| *word = format!("GENRE_{}", word.to_uppercase()));
     drop_nulls(value);
@@ -390,7 +391,8 @@ fn each_genre(value: &mut Value, change: &impl Fn(&mut String)) {
     }
 }
 
-/// Removes nulls. pbjson rejects a null if a field is not optional, and counts a null in a oneof.
+/// Removes nulls. pbjson rejects a null if a field is not optional, and treats a null member of a
+/// oneof as set.
 fn drop_nulls(value: &mut Value) {
     let Some(members) = value.as_object_mut() else { return };
     members.retain(|_, value| !value.is_null());

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::{asking, demo, simulate::TENANT};
 
-/// Returns nested brackets after a `//` comment, which Cedar ends at a carriage return.
+/// Returns nested brackets that look like part of a `//` comment. For Cedar, the carriage return
+/// before them ends the comment.
 fn hidden(depth: usize) -> String {
     let (open, close) = ("(".repeat(depth), ")".repeat(depth));
     format!("forbid(principal, action, resource) when {{ //\r{open}true{close}\n }};")

@@ -94,8 +94,8 @@ async fn a_page_of_large_versions_is_one_that_clients_take() {
         .collect();
     let wanted: Vec<String> = (0..24).rev().map(|number: u32| number.to_string()).collect();
     assert_eq!(marks, wanted);
-    // The last version on a page also shows its changes since the version before it, which is on
-    // the next page.
+    // The last version on a page also shows its changes since the previous version, although the
+    // previous version is on the next page.
     assert!(found[..23].iter().all(|one| one["changed"].to_string().contains("input_schema")));
     assert!(count >= 3, "{count} pages");
 

@@ -1,8 +1,8 @@
 //! Writes the parts of a month, one after the other.
 //!
 //! A node holds the lease of a month while it writes. A node that lost the lease (it was paused for
-//! too long, or an erasure ended the run) can't commit any more. The objects it writes after that
-//! are in no archive.
+//! too long, or an erasure ended the run) can't commit any more. No archive refers to the objects
+//! that it writes afterwards.
 
 use authority_core::store::{Db, RunQueryDsl, Scope};
 use chrono::{DateTime, Utc};

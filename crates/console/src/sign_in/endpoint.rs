@@ -1,6 +1,6 @@
 //! Addresses of the identity provider.
 
-/// An endpoint of the provider's, which may have a query of its own.
+/// Adds a query to an endpoint of the identity provider. The endpoint may already have a query.
 pub(super) fn with_query(endpoint: &str, query: &str) -> String {
     let joint = if endpoint.contains('?') { '&' } else { '?' };
     format!("{endpoint}{joint}{query}")

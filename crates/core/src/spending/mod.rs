@@ -1,4 +1,5 @@
-//! The resources that an allow spends: its cited approval, and a part of each counted bound.
+//! The resources that an allow spends: the approval that it cites, and a part of each limit on uses
+//! or amounts.
 //!
 //! Both change from call to call and are not part of the graph. They are read from the database
 //! before deciding, and claimed in the transaction that stores the decision. The claim is
@@ -78,8 +79,8 @@ pub async fn spent_on(
         .load(db)
         .await?;
     let spent = rows.into_iter().filter_map(|(decision, id, row)| {
-        // Restores the approval's state before the decision spent it: approved, and for this
-        // request.
+        // The decision has changed the approval's state to used. The state before that was approved,
+        // and the approval was for this request.
         let approval = Approval {
             id,
             state: ApprovalState::Approved,

@@ -93,7 +93,8 @@ impl Sender {
     }
 
     async fn turn(self: Arc<Self>, stream: Claimed, lease: String, context: Context) {
-        // The lease expires. The stream is then sent again from its recorded position.
+        // After a failure, the lease expires. The stream is then sent again from its recorded
+        // position.
         if let Err(error) = self.send(&stream, &lease, &context).await {
             tracing::warn!(%error, stream.id = stream.stream_id, "failed to send an audit stream");
         }
@@ -113,8 +114,8 @@ impl Sender {
         loop {
             match self.batch(stream, lease, &mut reached, &has_ended).await {
                 Ok(is_last) => {
-                    // The stream was changed or sealed. Its progress is not recorded: events that
-                    // the old filter left out are judged again.
+                    // If the stream was changed or sealed, its progress is not recorded. The new
+                    // filter then applies to events that the old one excluded.
                     if !self.hold(stream, lease, &mut reached).await? {
                         return self.release(stream, lease).await;
                     }

@@ -1,7 +1,7 @@
 //! Columns of texts and bytes for a statement that stores many rows.
 //!
-//! They are parameters of the types `text[]` and `bytea[]`. Diesel encodes an array through a buffer
-//! for each element, which grows several times.
+//! They are parameters of the types `text[]` and `bytea[]`. Diesel would first encode each element in
+//! a separate buffer, and this buffer would grow several times.
 
 use std::fmt;
 

@@ -234,9 +234,9 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Returns the request's single tool, if it has one: the tool that it names, which may not
-    /// exist, or else the tool of the authority.
-    #[expect(clippy::option_option, reason = "no single tool and an unknown tool differ")]
+    /// Returns the request's single tool: the tool that the request names, otherwise the tool of the
+    /// authority. `None` if there is neither. `Some(None)` if the named tool does not exist.
+    #[expect(clippy::option_option, reason = "an unknown tool differs from no tool")]
     pub(super) fn one_tool(&self, way: &Way<'a>) -> Option<Option<&'a Tool>> {
         if let Some(id) = &self.ask.tool_id {
             return Some(self.tools.iter().find(|tool| tool.id == *id).map(|tool| &**tool));
@@ -247,8 +247,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Returns the tools with terms that apply: the single tool, or all active tools that perform
-    /// the action.
+    /// Returns the tools that set terms for the request: the single tool, or all active tools that
+    /// perform the action.
     pub(super) fn binding(&self, way: &Way<'a>) -> Vec<&'a Tool> {
         if let Some(one) = self.one_tool(way) {
             return one.into_iter().collect();
