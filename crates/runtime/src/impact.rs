@@ -3,7 +3,8 @@
 //! Each decision is evaluated again on its recorded facts, with and without the change. If the
 //! result without the change differs from the record, the decision is not comparable and is counted
 //! separately. The result with the change is compared with the record. Alternatively, the change is
-//! applied to the policies that are active now and compared with their result.
+//! applied to the policies that are active now, and the result is compared with the result of these
+//! policies.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -75,7 +75,7 @@ pub struct Gathered<P = Arc<CompiledPolicy>> {
     /// If the request names a delegation: its chain, if it resolves. Otherwise: the chain of every
     /// delegation to the subject that itself covers the action, in any state.
     pub delegations: Vec<Chain>,
-    /// The delegation in place of the named one, if that was renewed.
+    /// The delegation that renewed the named one, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub successor_id: Option<String>,
     /// Every delegator and delegate of the chains that resolves.

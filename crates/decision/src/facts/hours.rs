@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::time_zone::{self, ZoneOffset};
 
 const MINUTES_A_DAY: u32 = 24 * 60;
-/// The offset of hours without a zone and an offset.
+/// The offset of hours that have neither a zone nor an offset.
 const UTC: &str = "Z";
 const DAYS: [(&str, Weekday); 7] = [
     ("mon", Weekday::Mon),

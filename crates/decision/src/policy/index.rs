@@ -2,8 +2,8 @@
 //!
 //! If three of two hundred policies can match, a decision should cost as much as with three
 //! policies. A policy is indexed by the actions of its statements' scopes or by its applies-to
-//! rows, depending on which of the two narrows it. Only a policy that neither narrows is a
-//! candidate for every request.
+//! rows, depending on which of the two limits it. A policy without limits is a candidate for every
+//! request.
 
 use std::{collections::HashMap, sync::Arc};
 

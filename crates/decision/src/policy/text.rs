@@ -214,8 +214,8 @@ mod tests {
 
     #[test]
     fn operands_after_a_deep_one_count_too() {
-        // The operators follow after each bracket: the nesting was not deep when the bracket
-        // opened.
+        // The operators come after each inner bracket. When that bracket opened, they did not yet
+        // count for the depth.
         let level = |inner: String| format!("({inner}{})", " && x".repeat(20));
         let nested = (0..5).fold("x".to_owned(), |inner, _| level(inner));
         assert!(split(&nested).is_err());

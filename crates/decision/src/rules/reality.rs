@@ -210,8 +210,8 @@ impl Cause<'_> {
     }
 }
 
-/// Whether the anchor is consulted. A request without a purpose does not avoid an anchor for some
-/// purposes only.
+/// Whether the anchor is consulted. If the anchor is only for some purposes, a request without a
+/// purpose also consults it.
 fn is_consulted(case: &Case<'_>, anchor: &Anchor) -> bool {
     let profiles = &anchor.grounds_profiles;
     // Checks the anchor's own fields, because the list also contains anchors that only a drift

@@ -75,7 +75,7 @@ impl PermissionStatus {
 impl StopCondition {
     /// Returns the condition that fired if a permission under such an authority has ended.
     pub fn of(reason: Reason, used: AuthorityKind) -> Self {
-        // These reasons are about other rows of the subject than the delegation, or about denials.
+        // These reasons do not concern the delegation, but other rows of the subject or denials.
         let is_besides = matches!(
             reason,
             Reason::CapabilityDenied

@@ -168,9 +168,9 @@ pub(super) struct Watched {
     tenant: Arc<Tenant>,
     number: u64,
     found: watch::Receiver<LiveJudgement>,
-    /// The revision for which a judgement was last requested. `turned` is the last due time for
-    /// which one was requested.
+    /// The revision for which a judgement was last requested.
     asked: Option<i64>,
+    /// The due time for which a judgement was last requested.
     turned: Option<DateTime<Utc>>,
     /// The first requested round that hasn't finished, and when the wait for it began.
     waits: Option<(u64, Instant)>,

@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 const WORKING: usize = 384;
 /// The additional places for the first calls of tenants. They do not wait for the next commit.
 const FIRST: usize = 128;
-/// The number of a tenant's decisions that count as its first.
+/// A call is among its tenant's first while the tenant has fewer decisions in progress than this.
 const FEW: usize = 4;
 /// The number of decisions in a tenant's turn.
 const QUANTUM: usize = 16;
@@ -200,9 +200,9 @@ impl<P> Turns<P> {
     }
 
     /// Refuses the last calls of the tenant with the longest sub-queue. It refuses as many as the
-    /// new call needs. It does so only if, without them, that tenant still has at least as much in
-    /// the queue as this tenant has with the new call. A queue that is too long only because
-    /// decisions have become slower is not shortened.
+    /// new call needs. Afterwards, the longest sub-queue must still be at least as long as the
+    /// sub-queue of the new call's tenant, including the new call. Otherwise no call is refused for
+    /// it. A queue that is too long only because decisions have become slower is not shortened.
     fn displace(&mut self, tenant_id: &TenantId, size: Size, most: usize) -> bool {
         let Some(victim) = self.victim(tenant_id, size, most) else { return false };
         let (queued, bytes) = (self.queued.max(most), self.bytes.max(BYTES));

@@ -38,8 +38,8 @@ const KNOWN_FACTS: usize = 100_000;
 /// the same idempotency key then shows whether a decision was committed.
 const LONGEST: Duration = Duration::from_secs(4);
 
-/// The maximum number of attempts to store a batch. Attempts that find decisions that may not open
-/// a request are not counted.
+/// The maximum number of attempts to store a batch. If an attempt finds further decisions that may
+/// not open a request, it is not counted.
 const TRIES: u32 = 3;
 
 /// A hash of the tenant and the digest of a fact. Each tenant stores its own copy of a fact.

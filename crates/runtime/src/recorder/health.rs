@@ -53,7 +53,7 @@ struct Failed {
     why: String,
     /// Whether a probe has passed since this failure.
     is_probed: bool,
-    /// Whether a passed probe does not show the end of this failure.
+    /// Whether this failure may continue although a probe passes.
     is_unseen: bool,
 }
 

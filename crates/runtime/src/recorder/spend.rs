@@ -2,7 +2,7 @@
 //!
 //! First every row that the batch needs is locked, in the same order on all nodes. Then approvals
 //! and remaining limits are assigned in the order of the entries. An entry that does not get all it
-//! needs leaves the batch. The use by the other entries is written.
+//! needs leaves the batch. For the other entries, the used parts are written.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

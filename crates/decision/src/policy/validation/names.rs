@@ -243,7 +243,7 @@ fn comparisons(condition: &Expr) -> impl Iterator<Item = (Words, String, Span)> 
     })
 }
 
-/// The fields and the texts that one side of a comparison may be.
+/// The fields and the texts that are possible values of one side of a comparison.
 #[derive(Default)]
 struct Side {
     words: Vec<Words>,
@@ -274,8 +274,8 @@ impl Side {
 
     /// Pairs each field with the other side's texts.
     ///
-    /// A text on the field's own side replaces an absent field. The same text on the other side is
-    /// skipped.
+    /// A text on the field's own side is a replacement for an absent field. If the other side
+    /// compares with this text, the text is not paired with the field.
     fn compared_with(&self, other: &Self) -> Vec<(Words, String, Span)> {
         let own = |text: &str| self.texts.iter().any(|(own, _)| own == text);
         let texts = other.texts.iter().filter(|(text, _)| !own(text));

@@ -100,7 +100,7 @@ impl FieldPath {
         self.names.first().is_some_and(|name| known.contains(name))
     }
 
-    /// Replaces a field that every resource has by the resource itself.
+    /// Returns the resource itself in place of a field that every resource has.
     fn or_resource(mut self) -> Self {
         if self.root == Root::Resource && self.is_always() {
             self.names.clear();
