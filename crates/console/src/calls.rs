@@ -27,10 +27,11 @@ const LARGEST: usize = 16 << 20;
 /// A gRPC frame: whether it is compressed, and the length of its message.
 const FRAME_HEAD: usize = 5;
 
-/// Calls of one page that run at once: they wait in the same queues as the decisions of the tenant.
+/// The maximum number of calls of one page that run at once. The calls wait in the same queues as
+/// the tenant's decisions.
 const AT_ONCE: usize = 8;
 
-/// Does calls of one page, some at once; their results in order.
+/// Runs the calls of a page, [`AT_ONCE`] at a time. Returns their results in order.
 pub(crate) async fn some_at_once<F: Future>(calls: impl IntoIterator<Item = F>) -> Vec<F::Output> {
     // Collected first: a stream over a closure that borrows is not `Send` for every lifetime.
     let calls: Vec<F> = calls.into_iter().collect();
@@ -83,7 +84,7 @@ impl Calls {
         R::decode(answer.message).map_err(|_| unreadable())
     }
 
-    /// The same with these headers; the answer's message as it came.
+    /// Calls `rpc` with these headers. Returns the encoded message of the response.
     ///
     /// # Errors
     /// As the operation answers.

@@ -33,7 +33,7 @@ pub(crate) struct Terms {
     /// The maximum amount, if any.
     pub(crate) limit: Option<String>,
     pub(crate) until: Option<Moment>,
-    /// The bounds of the first link, and of each other one what differs from the link above.
+    /// All bounds of the first link; for any other link, the bounds that differ from the link above.
     pub(crate) bounds: Vec<Shown>,
     /// Whether there is a link above, which was read.
     pub(crate) narrows: bool,

@@ -21,7 +21,7 @@ use crate::{
 const SHORTEST: TimeDelta = TimeDelta::minutes(1);
 /// How long a page waits for new tokens. The provider may take longer: the next page then has them.
 const PATIENCE: Duration = Duration::from_secs(6);
-/// How often it is looked whether another request has new tokens.
+/// The interval of checking whether another request has stored new tokens.
 const LOOKED: Duration = Duration::from_millis(200);
 /// How often refreshed tokens are stored again while the database does not take them.
 const STORED_AGAIN: Duration = Duration::from_secs(1);
@@ -77,8 +77,8 @@ impl Console {
         }
     }
 
-    /// The tokens that follow the session's; `None` if there are none any more. They are asked for in a task of its own:
-    /// a person who leaves the page must not take the answer with them.
+    /// The new tokens of the session; `None` if it has ended. They are requested in a separate task:
+    /// if the person leaves the page, the provider's answer must still be stored.
     async fn refreshed(&self, session: &Stored, wait: bool) -> Result<Option<Tokens>, Unavailable> {
         let (console, session) = (self.clone(), session.clone());
         let asked = tokio::spawn(async move { console.successors(&session, wait).await });

@@ -24,7 +24,8 @@ pub(crate) struct Link {
     pub(crate) current: bool,
 }
 
-/// That a page's act was not done: this comes first in the title and on the page, and has the focus.
+/// The message that a page's act was not done. It is first in the title and on the page, and has the
+/// focus.
 pub(crate) struct Failure {
     /// `Not stopped`.
     pub(crate) heading: String,
@@ -87,7 +88,7 @@ impl View {
 }
 
 impl Frame {
-    /// With a failure of the page's act in front of everything else.
+    /// Puts a failure of the page's act before its other content.
     pub(crate) fn failed(
         mut self,
         heading: impl Into<String>,
@@ -100,7 +101,7 @@ impl Frame {
         self
     }
 
-    /// The element of the page's own heading: a failure takes the first rank.
+    /// The element of the page's own heading. With a failure, the failure's heading is the `h1`.
     pub(crate) fn heading(&self) -> &'static str {
         if self.failure.is_some() { "h2" } else { "h1" }
     }

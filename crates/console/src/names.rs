@@ -45,14 +45,14 @@ impl Names {
         self.0.get(id).map(String::as_str)
     }
 
-    /// A principal as people call it: an agent by the name in its id, anybody else by their display name.
+    /// The name of a principal: for an agent the name in its id, for others the display name.
     pub(crate) fn called(&self, id: impl Into<String>) -> Named {
         let id = id.into();
         Named { name: called(&id, self.get(&id).unwrap_or_else(|| short(&id))).to_owned(), id }
     }
 }
 
-/// What people call a principal: an agent by the name in its id, anybody else by their display name.
+/// The name of a principal: for an agent the name in its id, for others the display name.
 pub(crate) fn called<'a>(id: &'a str, display_name: &'a str) -> &'a str {
     if is_agent(id) { short(id) } else { display_name }
 }

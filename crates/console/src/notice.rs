@@ -31,7 +31,8 @@ impl Notice {
         self.link(&format!("/console/sign-in?to={}", encoded(path)), "Sign in again")
     }
 
-    /// With a sign-in as somebody else that leads to `path`: the same person would come back to this page.
+    /// Adds a link to a sign-in as another person, which leads to `path`. The same person would only
+    /// return to this page.
     pub(crate) fn for_somebody_else(self, path: &str) -> Self {
         let path = format!("/console/sign-in?to={}&switch=yes", encoded(path));
         self.link(&path, "Sign in as somebody else")

@@ -35,7 +35,8 @@ impl Pairs {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Whether a name comes twice that is none of these, or with a `.` at the end does not begin so.
+    /// Whether a name is repeated that may not be. `these` lists the names that may. An entry that
+    /// ends with `.` covers every name that begins with it.
     pub(crate) fn repeats(&self, these: [&str; 4]) -> bool {
         let may = |name: &str| {
             these

@@ -6,12 +6,13 @@
 
 use crate::escape;
 
-/// Whether a field that was given one text, and sent the other, was left as it was.
+/// Whether a field was left unchanged: `given` is its original text, and `sent` is the browser's.
 pub(crate) fn is_same(given: &str, sent: &str) -> bool {
     with_line_feeds(given) == with_line_feeds(sent) || on_one_line(given) == sent
 }
 
-/// The text that a person wrote in a field that had `given`: exactly that if they left it, or else with its line ends.
+/// The text to store for a field that contained `given`: `given` itself if the person left it
+/// unchanged, otherwise their text with the line ends of `given`.
 pub(crate) fn kept(given: &str, sent: &str) -> String {
     let written = with_line_feeds(sent);
     if written == with_line_feeds(given) {
@@ -36,8 +37,8 @@ pub(crate) fn as_written(sent: &str) -> String {
     sent.replace("\r\n", "\n")
 }
 
-/// Whether a typed text is a name as a page shows it. Capitals do not count, since phones add them; nor does which of
-/// the spaces it is, since keyboards have one.
+/// Whether a typed text is the name that a page shows. Letter case is ignored, since phones add
+/// capitals. All kinds of spaces are equal, since keyboards have only one.
 pub(crate) fn is_named(name: &str, typed: &str) -> bool {
     let shown = |text: &str| escape::shown(text.trim()).to_lowercase();
     let spaced = |text: &str| {

@@ -127,7 +127,7 @@ impl Console {
     }
 }
 
-/// To the sign-in, and from there back to the page that was asked for.
+/// Redirects to the sign-in, which leads back to the requested page.
 fn sign_in(parts: &Parts) -> Response {
     if parts.headers.contains_key(LIVE) {
         return StatusCode::UNAUTHORIZED.into_response();

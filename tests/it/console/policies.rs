@@ -334,7 +334,7 @@ async fn what_a_narrower_policy_permits_is_said_on_its_forms() {
     let (_, policies) = console.app.owner().get("/api/v1/policies?tenant_id=svc:tenant:acme").await;
     let id = policies["policies"][0]["id"].as_str().unwrap().to_owned();
     let edit = owner.get(&format!("/console/records/policies/{id}/update")).await;
-    edit.shows("outside of that time it refuses and holds nothing");
+    edit.shows("the policy denies and holds no requests outside them");
     let target = owner.get("/console/records/applies-to/new/create").await;
-    target.shows("what an active policy no longer covers, it no longer refuses or holds");
+    target.shows("an active policy no longer denies or holds requests that it does not cover");
 }

@@ -96,7 +96,7 @@ async fn several_tabs_sign_in_at_once_and_a_page_can_be_loaded_again() {
         }
         assert!(!browser.cookies.keys().any(|name| name.starts_with("sign-in")));
     }
-    // Of more sign-ins than a browser may have, the oldest are forgotten.
+    // A browser may have five sign-ins at a time. A further one removes the oldest.
     let mut browser = console.browser();
     for _ in 0..8 {
         browser.get("/console/sign-in?to=/console").await;

@@ -58,12 +58,12 @@ async fn what_a_policy_covers_without_its_last_target_is_said() {
     made.shows("No purpose of the tenant is called `invoice-setlement`. Did you mean");
     let delete = format!("{}/delete", made.path.split('?').next().unwrap());
     let page = owner.get(&delete).await;
-    page.shows("The policy “No payments” then applies to action:payment.execute alone, while it is in effect.");
+    page.shows("The policy “No payments” then applies only to action:payment.execute, while it is in effect.");
     let form = page.form_with(&delete, "name", "delete");
     owner.post(&delete, &form).await.shows("Deleted");
     let row = links(&owner.get(&list).await, ROW);
     owner.get(&format!("{}/delete", row[0])).await.shows(
-        "It is the last target of the policy “No payments”, which without a target applies to every action, while it is in effect.",
+        "It is the last target of the policy “No payments”. Without a target, the policy applies to every action, while it is in effect.",
     );
 }
 

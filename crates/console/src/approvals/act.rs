@@ -224,7 +224,7 @@ async fn acted(view: &View, id: &str, verb: Verb, form: &Pairs) -> Result<Respon
         let problem = Some("Say why, for the record and for whoever asked.");
         return self::form(view, verb, &approval, StatusCode::BAD_REQUEST, problem, text).await;
     }
-    // The API compares state and digest when it acts; here is what only this page showed.
+    // The API compares state and digest. Only this page knows the shown expiry and findings.
     let expires = Summary::of(&approval, view.now).expires.map(|at| at.exact).unwrap_or_default();
     if verb != Verb::Withdraw {
         let opened = view.session.opened.get(id) == Some(&shown.request_digest);

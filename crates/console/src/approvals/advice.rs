@@ -1,4 +1,4 @@
-//! What to do about a request that would be denied now: to wait helps only where the reason can go away.
+//! Advice for a request that would be denied now. Waiting helps only if the reason can go away.
 
 use authority_model::proto::{
     approval::Approval,
@@ -10,7 +10,7 @@ use crate::{rpc, show::short, view::View};
 
 const WAIT: &str = "Wait until the reason is gone, or decline it.";
 
-/// The advice, where an approval would only make the request void; empty otherwise.
+/// The advice if an approval would only make the request void; otherwise empty.
 pub(super) async fn advice(view: &View, approval: &Approval, would_be: Option<&WouldBe>) -> String {
     let Some(would_be) = would_be.filter(|would_be| would_be.voids()) else {
         return String::new();
@@ -18,7 +18,7 @@ pub(super) async fn advice(view: &View, approval: &Approval, would_be: Option<&W
     let agent = short(&approval.subject);
     match would_be.code.as_str() {
         "subject_suspended" => of_state(agent, &state(view, &approval.subject).await),
-        "subject_unknown" => format!("{agent} is not there any more. Decline it."),
+        "subject_unknown" => format!("{agent} no longer exists. Decline the request."),
         "delegation_revoked" => {
             "A revoked delegation does not come back. Decline it, unless the agent is given \
                                  another one."

@@ -1,4 +1,4 @@
-//! A tenant may take approvals only from people who have just signed in: the way there, and back.
+//! The way to a new sign-in and back. A tenant may accept approvals only after a recent sign-in.
 
 use askama::Template;
 use authority_api::error::ErrorCode;
@@ -19,11 +19,11 @@ use crate::{
 struct Again {
     frame: Frame,
     id: String,
-    /// `None` where it would not help.
+    /// `None` if a new sign-in would not help.
     sign_in: Option<String>,
 }
 
-/// A sign-in that was so recent gave the credential that the service does not take.
+/// If the person signed in within this time and the token lacks that time, a new sign-in won't help.
 const JUST: TimeDelta = TimeDelta::minutes(5);
 
 /// The address of a new sign-in that returns to the request. `None` if the person has just signed

@@ -1,5 +1,5 @@
-//! Other requests of the same agent for the same action that look like one: a payment may be asked for twice, or again
-//! to another account.
+//! Similar requests of the same agent for the same action. An agent may request a payment twice, or
+//! a second time to another account.
 
 use std::{
     cmp::Reverse,
@@ -19,17 +19,17 @@ use crate::{
     view::View,
 };
 
-/// Requests that are compared: the newest of the agent for the action, and the most pages that have them.
+/// The maximum number of requests to compare, newest first, and of pages to read for them.
 const READ: i32 = 100;
 const PAGES: usize = 5;
 /// The maximum number of requests shown as possible doubles, and as similar requests.
 const NAMED: usize = 8;
-/// Members of each that are named as the same, and as different.
+/// The maximum number of members listed as equal, and as different, for each request.
 const SHOWN: usize = 8;
 /// How long a permitted or declined request is compared with others.
 const RECENT: TimeDelta = TimeDelta::days(30);
 
-/// The newest requests of an agent for an action, without some of them.
+/// The newest requests of an agent for an action, without excluded ones.
 #[derive(Default)]
 pub(crate) struct Others {
     newest: Vec<Approval>,
@@ -239,7 +239,7 @@ fn is_compared(now: DateTime<Utc>, other: &Approval) -> bool {
     word == "pending" || (is_recent && matches!(word.as_str(), "approved" | "used" | "declined"))
 }
 
-/// Of each of several requests, the places of those among them that could be the same payment.
+/// For each request, the indexes of the other requests that could be the same payment.
 pub(super) fn twins(summaries: &[Summary]) -> Vec<Vec<usize>> {
     let compared: Vec<_> = summaries.iter().map(Compared::of_summary).collect();
     let is_double = |one, other| Likeness::of(one, other).is_some_and(|like| like.is_double);

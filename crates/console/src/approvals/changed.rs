@@ -113,7 +113,7 @@ struct Changed {
     differences: Vec<Difference>,
 }
 
-/// The page for a refusal of an act: where the request has changed, what.
+/// The page for a refused act. If the request has changed, it lists the changes.
 pub(super) async fn refused(
     view: &View,
     id: &str,

@@ -23,9 +23,10 @@ use crate::{
     view::View,
 };
 
-/// The requests of a page. Answers are smaller where contexts are large; the rest is on the next page.
+/// The number of requests of a page. The API returns fewer if contexts are large.
 const PAGE: i32 = 100;
-/// The most answers that are read for a page: one, unless all that are in it are over.
+/// The maximum number of API pages read for one page here. Another is read if all requests in the
+/// last one have ended.
 const MOST_READS: usize = 4;
 
 struct Item {

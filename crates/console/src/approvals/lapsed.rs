@@ -1,4 +1,4 @@
-//! A request that waits although what held it is another by now: the agent does not need an approval any more.
+//! A pending request that no longer needs an approval: the policies that held it have changed.
 
 use authority_model::{
     proto::{
@@ -16,14 +16,14 @@ use crate::{
     view::View,
 };
 
-/// That a request waits although the same question, asked now, would be permitted without an approval.
+/// A pending request that would be permitted without an approval if the agent sent it again now.
 pub(super) struct Lapsed {
-    /// What became of the policies that held it, in sentences.
+    /// The changes of the policies that held it, as sentences.
     pub(super) changes: Vec<String>,
 }
 
 impl Lapsed {
-    /// `None` if an approval is needed still, or if that is not known.
+    /// `None` if an approval is still needed, or if this is unknown.
     pub(super) async fn of(view: &View, approval: &Approval) -> Option<Self> {
         approval.would_be.as_ref().filter(|would_be| would_be.no_longer_needed)?;
         let changes = some_at_once(approval.policies.iter().map(|by| change(view, approval, by)));
@@ -31,7 +31,7 @@ impl Lapsed {
     }
 }
 
-/// What became of a policy since it held the request.
+/// Describes how a policy has changed since it held the request.
 async fn change(view: &View, approval: &Approval, by: &ApprovalPolicy) -> Option<String> {
     if !view.may(rpc::GET_POLICY) {
         return None;
@@ -41,7 +41,7 @@ async fn change(view: &View, approval: &Approval, by: &ApprovalPolicy) -> Option
     let policy = match view.calls.call::<_, Policy>(rpc::GET_POLICY, &request).await {
         Ok(policy) => policy,
         Err(status) if is_absent(&status) => {
-            return Some(format!("The policy “{name}” is not there any more."));
+            return Some(format!("The policy “{name}” no longer exists."));
         }
         Err(_) => return None,
     };
@@ -51,7 +51,7 @@ async fn change(view: &View, approval: &Approval, by: &ApprovalPolicy) -> Option
     match policy.state.as_deref() {
         Some("active") => {}
         Some("retired") => return Some(format!("The policy “{name}” was retired.")),
-        _ => return Some(format!("The policy “{name}” is not in force any more.")),
+        _ => return Some(format!("The policy “{name}” is no longer in force.")),
     }
     if let Some(end) = ended {
         return Some(format!("The policy “{name}” ended on {}.", end.shown));

@@ -12,7 +12,8 @@ use crate::{calls::some_at_once, view::View};
 /// The maximum number of requests read for a list. The other requests have no mark.
 const MOST: usize = 12;
 
-/// What determines who may decide a request: the agent, its authority, who asked, and how many are needed.
+/// The data that determines the eligible people: the agent, its authority, the requesters, and the
+/// number of approvals needed.
 type Group = (String, Vec<String>, Vec<String>, i32);
 
 fn group(approval: &Approval) -> Group {

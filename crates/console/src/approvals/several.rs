@@ -31,7 +31,7 @@ use crate::{
 /// The most requests of one confirmation.
 const MOST: usize = 20;
 
-/// Requests that are read at one time, and approvals that are sent.
+/// The number of requests that are read at once, and of approvals that are sent at once.
 const READS: usize = 8;
 const ACTS: usize = 4;
 
@@ -42,9 +42,9 @@ struct Item {
     label: Argument,
     /// What else differs between them.
     differs: Vec<Tell>,
-    /// The labels of others of them that it could be the same payment as.
+    /// The labels of other selected requests that could be the same payment.
     twins: Vec<String>,
-    /// Others that it could be the same payment as.
+    /// Requests outside the selection that could be the same payment.
     doubles: AlikeList,
 }
 

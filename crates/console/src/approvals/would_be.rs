@@ -34,7 +34,7 @@ enum Effect {
     None,
     /// Current authority denies the action. An approval makes the request void.
     Voids,
-    /// What holds it is not what people can approve.
+    /// The request is held for a reason that an approval does not resolve.
     StaysHeld,
     /// Current authority requires more people than at the time of the request.
     NeedsMore,
@@ -44,13 +44,13 @@ enum Effect {
 const REVALIDATION: &str = "reality_revalidation_required";
 
 impl WouldBe {
-    /// `None` if it is unknown, and of a request that waits no longer.
+    /// `None` if the decision is unknown or the request is no longer pending.
     pub(super) fn of(approval: &Approval, now: DateTime<Utc>) -> Option<Self> {
         Self::in_state("pending", approval, now)
     }
 
-    /// Of an approved request that the agent cites now, where that does not permit the action: who approved may not
-    /// count any more, or authority has changed since.
+    /// The decision for an approved request, if citing it now would not permit the action: its
+    /// approvers may no longer count, or authority has changed.
     pub(super) fn useless(approval: &Approval, now: DateTime<Utc>) -> Option<Self> {
         Self::in_state("approved", approval, now).filter(|would_be| !would_be.permits())
     }

@@ -101,7 +101,7 @@ impl Filter {
         self.members().iter().all(|(_, value)| value.is_empty())
     }
 
-    /// The query of the address; `page_token`, where there is one, at its end.
+    /// The query of the address. A `page_token` is at its end.
     pub(super) fn query(&self, page_token: Option<&str>) -> String {
         let given = self.members().into_iter().filter(|(_, value)| !value.is_empty());
         let page = page_token.map(|token| ("page", token));
@@ -140,7 +140,7 @@ impl Filter {
     pub(super) fn request(&self, view: &View) -> ListDecisionsRequest {
         let given = |text: &String| (!text.is_empty()).then(|| text.clone());
         let subject = self.subject(view);
-        // An owner who looks at all tenants has named one by the agent's id.
+        // For an owner who sees all tenants, the agent's id determines the tenant.
         let named = || {
             let agent = PrincipalId::parse(subject.as_deref()?).ok()?;
             view.caller.is_owner().then(|| TenantId::of(&agent).to_string())

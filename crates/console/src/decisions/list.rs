@@ -46,7 +46,7 @@ struct DecisionsPage {
     filter: Filter,
     outcomes: Vec<Choice>,
     spans: Vec<Choice>,
-    /// Empty where they are not known, or too many: one is typed then.
+    /// Empty if the agents are unknown or too many. The person then types a name.
     agents: Vec<Choice>,
     reasons: Vec<Choice>,
     items: Vec<Item>,
@@ -65,7 +65,7 @@ pub(super) async fn list(view: View, RawQuery(query): RawQuery) -> Response {
     view.answer(listed(&view, &query).await)
 }
 
-/// The page of an id that was typed: of a decision, its evidence or an approval.
+/// The page for a typed id of a decision, its evidence or an approval.
 fn of_id(id: &str) -> String {
     if IdParts::is(id, "approval") {
         return format!("/console/approvals/{}", encoded(id));

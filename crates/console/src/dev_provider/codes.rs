@@ -1,4 +1,4 @@
-//! Codes that were given and not yet taken: each for a minute, for who has its verifier, once.
+//! Issued codes. Each is valid once, for a minute, with its PKCE verifier.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,5 @@
-//! The development identity provider's pages: anybody at this machine may be anyone. Only development has them.
+//! The development identity provider's pages. Anyone on this machine can sign in as any person.
+//! Only development has these pages.
 
 mod codes;
 

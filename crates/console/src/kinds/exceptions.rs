@@ -1,4 +1,5 @@
-//! The kinds that the console treats otherwise than the protos alone would have it, and why: one table.
+//! The kinds of records that the console does not treat as the protos alone define, with the
+//! reasons.
 
 use super::operation::{Operation, Shape};
 
@@ -12,7 +13,7 @@ pub(super) struct Exception {
     pub(super) warning: Option<&'static str>,
     /// Whether it has no pages of records at all.
     pub(super) is_left_out: bool,
-    /// The page of its own that a record has: its place in an address, and the words of the link to it.
+    /// A record's separate page: its part of the address, and the text of the link to it.
     pub(super) page: Option<(&'static str, &'static str)>,
     /// Whether its records are only read here.
     is_read_only: bool,
@@ -20,11 +21,11 @@ pub(super) struct Exception {
     without: &'static [&'static str],
     /// Members that no form here has.
     unwritten: &'static [&'static str],
-    /// Members that no form has for a record that is there already.
+    /// Members that can be set only when a record is created.
     unchanged: &'static [&'static str],
-    /// The member that names the record which such a record is a part of.
+    /// The member with the id of the record to which a record of this kind belongs.
     pub(super) part_of: Option<&'static str>,
-    /// The state that a form makes a record in, where that is not the person's choice.
+    /// The state of new records, if people can't choose it.
     pub(super) first_state: Option<&'static str>,
 }
 
@@ -54,9 +55,9 @@ static EXCEPTIONS: [Exception; 9] = [
     Exception {
         kind: "applies_to",
         warning: Some(
-            "An active policy without a target applies everywhere, and with targets only where one of them matches. A \
-             change here is in force at once: what an active policy no longer covers, it no longer refuses or holds. \
-             Its own page, under “Try other targets”, shows first what that would change.",
+            "An active policy without a target applies everywhere. With targets, it applies only where one of them \
+             matches. A change here takes effect at once: an active policy no longer denies or holds requests that it \
+             does not cover. To see the effect first, use “Try other targets” on the policy's page.",
         ),
         part_of: Some("policy_id"),
         ..USUAL
@@ -67,9 +68,9 @@ static EXCEPTIONS: [Exception; 9] = [
     Exception {
         kind: "policy",
         warning: Some(
-            "An active policy applies only from its effective from to its effective until. A change of these is in \
-             force at once: outside of that time it refuses and holds nothing. Its own page, under “Try other \
-             targets, or without it”, shows first what that would change.",
+            "An active policy applies only from its effective from to its effective until. A change of these times \
+             takes effect at once: the policy denies and holds no requests outside them. To see the effect first, use \
+             “Try other targets, or without it” on the policy's page.",
         ),
         page: Some(("policies", "Text, trial and activation")),
         without: &["activate"],

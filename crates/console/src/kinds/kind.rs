@@ -96,7 +96,7 @@ impl Kind {
         self.operations.iter().find(|maker| is_maker(maker.shape) && maker.word == word)
     }
 
-    /// What names a record in an address: its id, or the members that stand for it.
+    /// The text that identifies a record in an address: its id, or the members that replace it.
     pub(crate) fn key_of(&self, record: &DynamicMessage) -> String {
         if self.key.is_empty() {
             return get(record, "id");
@@ -152,7 +152,7 @@ impl Kind {
         Some((format!("/console/{place}/{}", crate::query::encoded(id)), label))
     }
 
-    /// The member that names the record which such a record is a part of.
+    /// The member with the id of the record to which a record of this kind belongs.
     pub(crate) fn part_of(&self) -> Option<&'static str> {
         self.exception().part_of
     }

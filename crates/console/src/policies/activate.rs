@@ -63,7 +63,7 @@ struct Candidate {
     number: i32,
     cedar: String,
     trial: Trial,
-    /// Of each action among the policy's targets that no record of the tenant names.
+    /// Warnings about actions in the policy's targets that no record of the tenant names.
     unknown: Vec<String>,
 }
 
@@ -121,7 +121,7 @@ impl Candidate {
         )
     }
 
-    /// The second step; `sent` is the form of before that was not taken, and why.
+    /// The second step. `sent` is the form that was refused before, and the reason.
     fn confirmation(
         self,
         view: &View,

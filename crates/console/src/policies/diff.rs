@@ -36,7 +36,8 @@ impl Change {
     }
 }
 
-/// How long the shortest difference is looked for; after that the result is right, and may be longer.
+/// The time limit of the search for the shortest difference. After it, the result is correct but may
+/// be longer.
 const LONGEST: Duration = Duration::from_millis(100);
 
 /// The lines of both texts, in order.

@@ -22,7 +22,7 @@ use crate::{
 
 /// How many of the newest decisions a text is run against.
 const LAST: i32 = 200;
-/// Of how many of the changed decisions the amount is read, a call each.
+/// The maximum number of changed decisions with an amount. Each amount takes a call.
 const AMOUNTS: usize = 20;
 
 /// The effect on the last decisions.
@@ -187,7 +187,7 @@ fn verdict(outcome: Outcome) -> Verdict {
     }
 }
 
-/// How many of them become what, and what differs in the others.
+/// The numbers of decisions with each new outcome, and the differences in the others.
 fn summary(changed: &[Changed]) -> String {
     if changed.is_empty() {
         return String::new();

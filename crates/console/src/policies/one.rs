@@ -51,22 +51,22 @@ struct PolicyPage {
     rows: Option<String>,
     /// When it was retired. A retired policy does not change.
     retired: Option<Moment>,
-    /// Of each action among its targets that no record of the tenant names.
+    /// Warnings about actions in its targets that no record of the tenant names.
     unknown: Vec<String>,
     /// Why the text in force would be refused today.
     problems: Vec<Fault>,
-    /// The version that can be activated, with what differs from the text in force.
+    /// The version that can be activated, with its differences from the text in force.
     draft: Option<(i32, Vec<Line>)>,
     versions: Vec<Listed>,
-    /// An earlier text that was asked for, with what differs from the present one.
+    /// A requested earlier text, with its differences from the present one.
     earlier: Option<(i32, Vec<Line>)>,
     /// The text in the editor.
     text: String,
     /// The result of checking that text, and its differences from the active text.
     trial: Trial,
     compared: Vec<Line>,
-    /// Where somebody changed the policy after the editor was opened: what differs in the editor's text from the
-    /// newest one.
+    /// The differences of the editor's text from the newest text, if somebody changed the policy
+    /// after the editor was opened.
     moved: Option<Vec<Line>>,
     may_check: bool,
     may_try: bool,
@@ -222,12 +222,13 @@ async fn written(view: &View, id: &str, form: &Pairs) -> Result<Response, Status
     Ok(page(StatusCode::OK, &found))
 }
 
-/// What differs in a text from the newest one, if somebody changed the policy after the form's page was made.
+/// The differences of a text from the newest one, if somebody changed the policy after the form was
+/// shown.
 fn moved(present: &Present, text: &str, form: &Pairs) -> Option<Vec<Line>> {
     (present.tag != form.text("tag")).then(|| diff::lines(present.newest(), text))
 }
 
-/// Where a saved text leads: to its own activation, if that was wanted.
+/// Redirects after saving: to the text's activation if requested, otherwise to the policy.
 fn saved(view: &View, policy: &Policy, activates: bool) -> Response {
     let address = address(&policy.id);
     if activates {

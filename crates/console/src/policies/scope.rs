@@ -46,7 +46,7 @@ struct ScopePage {
     may_try: bool,
     /// The targets to try, one on a line.
     targets: String,
-    /// Of each action among them that no record of the tenant names.
+    /// Warnings about actions in these targets that no record of the tenant names.
     unknown: Vec<String>,
     elsewhere: Option<Impact>,
     without: Option<Impact>,

@@ -7,7 +7,7 @@ use crate::{
     view::View,
 };
 
-/// Of each action and purpose among the targets that no record of the tenant names, that it is none.
+/// Returns a warning for each target with an action or purpose that no record of the tenant names.
 pub(crate) async fn unknown_targets(
     view: &View,
     tenant_id: &str,

@@ -121,11 +121,11 @@ fn without_target(policy: &Policy, target: &str) -> String {
     };
     if rest.is_empty() {
         return format!(
-            "It is the last target of the policy “{name}”, which without a target applies to every action, {when}."
+            "It is the last target of the policy “{name}”. Without a target, the policy applies to every action, {when}."
         );
     }
     format!(
-        "The policy “{name}” then applies to {} alone, {when}. What only this target covers, it refuses and holds no more.",
+        "The policy “{name}” then applies only to {}, {when}. It no longer denies or holds requests that only this target covers.",
         listed(&rest)
     )
 }
@@ -135,7 +135,7 @@ async fn of_tenant(view: &View, id: &str) -> Option<Ended> {
     let counts = some_at_once(COUNTED.iter().map(|path| count(view, path, id))).await;
     let counts: Option<Vec<String>> = counts.into_iter().collect();
     let sentence = format!(
-        "It has {}. All of it stops: no decision is made for it, and its people and API keys are let in no more.",
+        "It has {}. All of this stops: no decisions are made for the tenant, and its people and API keys lose access.",
         listed(&counts?)
     );
     Some(Ended::alone(sentence))
@@ -258,10 +258,7 @@ mod tests {
         let draft = without_target(&policy("draft", &["action:a"]), "action:a");
         assert!(draft.ends_with("once it is active."), "{draft}");
         let rest = without_target(&policy("active", &["action:a", "action:b"]), "action:a");
-        assert!(
-            rest.starts_with("The policy “four eyes” then applies to action:b alone"),
-            "{rest}"
-        );
+        assert!(rest.starts_with("The policy “four eyes” then applies only to action:b"), "{rest}");
     }
 
     #[test]

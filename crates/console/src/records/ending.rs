@@ -35,7 +35,7 @@ pub(super) const NAME: &str = "name";
 const LONGEST: usize = 64;
 
 impl Ending {
-    /// Of a record with this title and these members, to which the operation with this word is done.
+    /// Describes the end of a record with this title and these members. `word` is the operation.
     pub(super) async fn of(
         view: &View,
         kind: &Kind,

@@ -57,7 +57,7 @@ pub(super) async fn kinds(view: View) -> Response {
     page(StatusCode::OK, &KindsPage { frame, groups, listed, all: KINDS.len(), closed })
 }
 
-/// The kinds of which somebody else makes the records, by who does.
+/// The kinds of records that this person can't create, grouped by the people who can.
 fn closed(view: &View) -> Vec<Closed> {
     let mut found: Vec<Closed> = Vec::new();
     for kind in KINDS.iter() {

@@ -61,7 +61,7 @@ pub(super) async fn fill(view: &View, tenant: Option<&str>, fields: &mut [Field]
     }
     for field in fields.iter_mut().filter(|field| field.member.name == MACHINE) {
         let picker = pickers.iter().find(|picker| field.picker.as_ref() == Some(&picker.id));
-        // Of a list that may go on, none is left out: its ids can be written.
+        // If the list may be incomplete, the field takes a typed id instead.
         let all = picker.filter(|picker| picker.options.len() < PROPOSED.unsigned_abs() as usize);
         field.options = all.map(|picker| picker.options.clone()).unwrap_or_default();
     }
@@ -69,7 +69,7 @@ pub(super) async fn fill(view: &View, tenant: Option<&str>, fields: &mut [Field]
     pickers
 }
 
-/// The tenant, if there is one alone: the owner of the installation need not name it.
+/// The tenant, if there is only one. The owner of the installation then need not name it.
 pub(super) async fn only_tenant(view: &View) -> Option<String> {
     if !view.may(rpc::LIST_TENANTS) {
         return None;

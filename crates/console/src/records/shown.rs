@@ -121,7 +121,7 @@ pub(super) async fn name_links(view: &View, data: impl Iterator<Item = &mut Datu
     name(view, data.flat_map(Datum::links).collect()).await;
 }
 
-/// The same, of links.
+/// Does the same as [`name_links`] for links.
 pub(super) async fn name(view: &View, mut links: Vec<&mut Link>) {
     links.retain(|link| link.address.is_some());
     let names = names(view, links.iter().map(|link| link.text.clone()).collect()).await;
@@ -130,7 +130,8 @@ pub(super) async fn name(view: &View, mut links: Vec<&mut Link>) {
     }
 }
 
-/// What people call the records with these ids, where that is not a part of the id; of the first of them.
+/// The display names of the first [`NAMED`] of these records. Names that are part of the id are left
+/// out.
 async fn names(view: &View, mut ids: Vec<String>) -> HashMap<String, String> {
     ids.sort();
     ids.dedup();
@@ -242,7 +243,7 @@ pub(super) async fn titles(view: &View, records: &[DynamicMessage]) -> Vec<Strin
 }
 
 fn titled(record: &DynamicMessage, names: &HashMap<String, String>) -> String {
-    // Of an id, what people know it by; an address or a sentence as it is.
+    // An id becomes the record's name or the id's last part. Any other text stays unchanged.
     let known = |text: String| match names.get(&text) {
         Some(name) => name.clone(),
         None if IdParts::begins(&text) => short(&text).to_owned(),

@@ -34,7 +34,7 @@ pub(crate) struct Tokens {
     /// Whether `api` is the provider's ID token. Its successor then is one too.
     #[serde(default)]
     pub(crate) is_id_token: bool,
-    /// Tenant and role at the sign-in (`credential::role_of`). None of a session from before it was kept.
+    /// Tenant and role at the sign-in (`credential::role_of`). `None` in sessions of older releases.
     #[serde(default)]
     pub(crate) role: Option<String>,
 }
@@ -84,8 +84,8 @@ pub(crate) struct Sessions {
 
 /// The sessions that a provider ends.
 pub(crate) enum Ended<'a> {
-    /// The sessions of a session at this issuer; with a person also the person's that have no `sid` and began before
-    /// this time, since each of them may belong to it.
+    /// The console sessions of one session at this issuer. If a person is given, also this person's
+    /// sessions without a `sid` that began before this time, because they may belong to it.
     Sid { issuer: &'a str, sid: &'a str, person: Option<&'a str>, before: DateTime<Utc> },
     /// The sessions of a person that began before this time.
     Person { person: &'a str, before: DateTime<Utc> },

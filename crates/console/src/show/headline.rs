@@ -12,7 +12,7 @@ use super::{
 
 /// The most payees, and the most accounts, in a list.
 const MOST_OF_A_KIND: usize = 4;
-/// As many members as a list has of all kinds, if there are so many.
+/// The number of members in a list, if the context has that many.
 const USUAL: usize = 4;
 /// The maximum number of members in a second step that name neither a recipient nor an amount.
 const OTHERS: usize = 20;
@@ -171,7 +171,7 @@ mod tests {
             &[("account", "12345678"), ("note", "for Müller GmbH")],
             0,
         );
-        // As many payees as there may be: the account is there, by its name or by its form.
+        // Many payees do not displace the account, which is found by its name or by its form.
         for name in ["iban", "x"] {
             let mut context = json!({name: "DE89 3704 0044 0532 0130 00"});
             for number in 0..9 {

@@ -81,7 +81,7 @@ impl Tell {
         cut(&self.value, if self.kind == Kind::Account { ENDING } else { 0 })
     }
 
-    /// The value as a second step shows it: of a payee and an account all, and of other long texts the start.
+    /// The value as a second step shows it. Payees and accounts are complete, other long texts are cut.
     pub(crate) fn long(&self) -> String {
         if self.kind < Kind::Document || self.value.chars().count() <= LONG {
             return self.value.clone();
@@ -89,7 +89,7 @@ impl Tell {
         self.value.chars().take(LONG).chain(['…']).collect()
     }
 
-    /// The value beside another one from which it differs: long enough for that to be seen.
+    /// The value for a comparison, long enough to show the difference.
     pub(crate) fn compared(&self) -> String {
         cut_to(LONG, &self.value, if self.kind == Kind::Account { LONG / 2 } else { ENDING })
     }
@@ -142,7 +142,8 @@ fn seen(text: &str) -> String {
 /// The appearance of a text's letters and digits without case. Characters that are easily confused
 /// are equal (UTS 39, section 4).
 fn look(text: &str) -> String {
-    // Some are alike as capitals alone, and some as small letters; a capital i is like a small l.
+    // Some letters look alike only as capitals, others only as small letters. A capital i looks like
+    // a small l.
     let lower = skeleton(&seen(text)).collect::<String>().to_lowercase();
     skeleton(&lower).map(|letter| if letter == 'i' { 'l' } else { letter }).collect()
 }

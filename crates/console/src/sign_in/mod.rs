@@ -88,12 +88,12 @@ fn choice_of_account(supported: &[String]) -> &'static str {
     if supported.iter().any(|value| value == CHOICE) { CHOICE } else { "login" }
 }
 
-/// The most sign-ins that one browser has under way: a tab each.
+/// The maximum number of unfinished sign-ins in one browser, one in each tab.
 const SIGN_INS: usize = 5;
 
 impl Console {
-    /// Headers that remove the sign-ins of a browser which are too old, and the oldest of the others if it has as many as
-    /// it may have.
+    /// Headers that remove a browser's expired sign-ins, and its oldest ones if a new sign-in would
+    /// exceed the maximum.
     fn old_sign_ins(&self, headers: &HeaderMap) -> Vec<HeaderValue> {
         let (cookies, now) = (self.0.cookies, self.0.clock.now());
         let began = |value: &str| {
@@ -112,8 +112,8 @@ impl Console {
         format!("{}{CALLBACK}", self.0.public_url)
     }
 
-    /// In development one may come by another name of this machine, at which the provider's answer would not find
-    /// the cookie: the same page at `listen.public_url`.
+    /// The same page at `listen.public_url`, if the browser uses another name of this machine, as is
+    /// possible in development. The provider's answer would not find the cookie under that name.
     fn elsewhere(&self, headers: &HeaderMap, to: &str) -> Option<String> {
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok())?;
         let is_here = self.0.public_url.split_once("://").is_some_and(|(_, own)| own == host);

@@ -42,7 +42,7 @@ pub(super) struct Blast {
     /// The agents of the last day's decisions on the stopped actions. `None` if no delegation ends
     /// and the role may not read decisions.
     pub(super) recent: Option<Recent>,
-    /// Who is concerned, the stopped one first, as far as that was read.
+    /// The affected principals that were read, with the stopped principal first.
     pub(super) concerned: Vec<String>,
 }
 
@@ -123,7 +123,8 @@ fn ended(delegation: &Delegation, names: &Names) -> Ended {
     }
 }
 
-/// Of a principal: the first of them, and their numbers. Its own id is not among the agents.
+/// The first delegations and agents that depend on a principal, and the totals. The agents don't
+/// include the principal itself.
 pub(super) async fn of_principal(view: &View, id: &str) -> Result<BlastRadius, Status> {
     let limit = i32::try_from(LISTED).ok();
     let request = GetPrincipalBlastRadiusRequest { id: id.to_owned(), limit };
@@ -140,7 +141,7 @@ pub(super) async fn of_delegation(view: &View, id: &str) -> Result<BlastRadius, 
     Ok(radius)
 }
 
-/// Who asked for something.
+/// The agents that requested some actions.
 #[derive(Default)]
 pub(super) struct Asked {
     pub(super) who: BTreeSet<String>,
@@ -148,7 +149,7 @@ pub(super) struct Asked {
     pub(super) cut: bool,
 }
 
-/// Who asked for the actions since then; `None` if the caller may not read decisions.
+/// The agents that requested the actions since then; `None` if the caller may not read decisions.
 pub(super) async fn asked(
     view: &View,
     subject: Option<&str>,
@@ -178,7 +179,7 @@ pub(super) async fn asked(
     Ok(Some(Asked { who: on.map(|decision| decision.subject).collect(), cut }))
 }
 
-/// Whether the patterns cover a decision's action; no pattern covers all.
+/// Whether the patterns cover a decision's action. An empty list covers every action.
 pub(super) fn covers(patterns: &[String], decision: &DecisionSummary) -> bool {
     let covered = |text: &String| {
         text.parse::<Pattern>().is_ok_and(|pattern| pattern.covers(&decision.action))

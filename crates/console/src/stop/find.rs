@@ -33,8 +33,10 @@ pub(super) struct FoundActors {
     pub(super) problem: Option<&'static str>,
 }
 
-/// The active agents; with a text the active principals that have it, agents first. Who is named by a whole id, or an
-/// agent by its name, is found in any state and whether the search works or not.
+/// Lists the active agents or, for a text, the active principals that contain it, agents first.
+///
+/// A whole id and an agent's name are looked up separately: they are found in any state, and even if
+/// the search fails.
 pub(super) async fn find(view: &View, sought: &str) -> Result<FoundActors, Status> {
     if sought.is_empty() {
         return Ok(list(view, Some("agent"), None).await?.into());

@@ -19,7 +19,8 @@ use crate::{
 
 /// Agents that are looked at.
 pub(super) const MOST: usize = 12;
-/// Refusals of the tenant that are read at once, and of one agent where that was not enough.
+/// The number of the tenant's refusals that are read at once, and of each agent's if those are not
+/// enough.
 const OF_TENANT: i32 = 500;
 const OF_AGENT: i32 = 100;
 

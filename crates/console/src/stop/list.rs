@@ -96,7 +96,8 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
     Ok(page(StatusCode::OK, &stop))
 }
 
-/// What became of the stops that the address names: all of them are in force, or else not.
+/// The message about the stops that the address names: all are in force, or at least one was
+/// released.
 fn done(query: &Pairs, active: &[Active], cut: bool) -> Option<Done> {
     let mut ids = query.all("stopped").peekable();
     ids.peek()?;

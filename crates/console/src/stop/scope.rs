@@ -19,9 +19,9 @@ pub(super) struct StopScope {
     pub(super) agents: Vec<String>,
     /// How many more there are.
     pub(super) others: usize,
-    /// Whether others may have asked for it, in decisions that were not looked at.
+    /// Whether further agents may have requested the actions in decisions that were not read.
     pub(super) cut: bool,
-    /// Patterns; none is all.
+    /// Patterns of actions. An empty list covers every action.
     pub(super) actions: Vec<String>,
     pub(super) since: DateTime<Utc>,
     /// `None` while it is in force.
@@ -29,7 +29,7 @@ pub(super) struct StopScope {
 }
 
 impl StopScope {
-    /// Of a stop that is not made yet: as if it were now.
+    /// The scope of a planned stop, as if it began now.
     pub(super) fn before(view: &View, target: &Target, agents: Vec<String>) -> Self {
         Self {
             tenant_id: target.tenant_id.clone(),
@@ -43,7 +43,8 @@ impl StopScope {
         }
     }
 
-    /// Its principal, and who acts under it; of an action, who asked for it since the day before.
+    /// The stopped principal and the agents under it; for an action, the agents that requested it
+    /// since the day before the stop.
     pub(super) async fn of(view: &View, stopped: &Stopped) -> Result<Self, Status> {
         let since = stopped.at.and_then(Time::moment).unwrap_or(view.now);
         let radius = match (&stopped.delegation, &stopped.subject) {

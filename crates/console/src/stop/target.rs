@@ -18,7 +18,7 @@ use crate::{
 /// The members of the form, and of the address, in their order.
 pub(super) const MEMBERS: [&str; 4] = ["subject", "delegation", "action", "tool"];
 
-/// What somebody wants to stop: what matches all of its parts, everything of the tenant if it has none.
+/// The authority to stop: all that matches every part. Without parts, all authority of the tenant.
 pub(super) struct Target {
     pub(super) tenant_id: String,
     pub(super) subject: Option<Named>,

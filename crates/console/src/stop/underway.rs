@@ -24,7 +24,7 @@ use crate::{
     view::View,
 };
 
-/// Agents that are looked at, and requests of each.
+/// The maximum number of agents that are examined, and of requests that are read for each.
 const MOST: usize = 5;
 const READ: i32 = 100;
 
@@ -66,7 +66,7 @@ pub(super) struct Permits {
 /// The part of an agent's authority that ends.
 struct Ends<'a> {
     actions: &'a [String],
-    /// The delegations that end; `None` if whatever lets it act does not count.
+    /// The delegations that end; `None` if all of the agent's authority ends.
     under: Option<&'a HashSet<String>>,
 }
 
