@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     /// Measures all curves, the cost of a decision with size, instead of the parts.
     #[arg(long)]
     curves: bool,
-    /// The number of decisions that `--only lists` creates, and the most that `--only stored` does.
+    /// The number of decisions that `--only lists` creates, and the maximum for `--only stored`.
     #[arg(long, default_value_t = 8_000_000)]
     pub(crate) decisions: u64,
     /// The Cerbos program. Without it, the rows for Cerbos are left out.

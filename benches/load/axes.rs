@@ -94,7 +94,8 @@ pub(crate) async fn held(
     curve.measure(arguments, report).await
 }
 
-/// Tenants that make calls, of a thousand. Each connection is of one tenant.
+/// The number of calling tenants, in a service with a thousand tenants. Each connection belongs to one
+/// tenant.
 pub(crate) async fn tenants(
     arguments: &Arguments,
     folder: &Folder,
@@ -289,7 +290,8 @@ async fn filled(name: &'static str, sql: &str, folder: &Folder) -> Result<Starte
     db.batch_execute(&format!("{COPIES}; {sql}")).await?;
     db.batch_execute("VACUUM (ANALYZE)").await?;
     drop(db);
-    // The service, the last to use the database, also stops it, and then starts it as its child.
+    // After this process has left the database, the service is its last user and stops it. The new
+    // service then starts the database as its own child.
     database.stop().await?;
     drop(started);
     product::start(name, "strict", folder).await

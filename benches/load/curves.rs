@@ -16,8 +16,8 @@ use crate::{
 
 const ROUNDS: usize = 3;
 const WARM: Duration = Duration::from_secs(1);
-/// The calls a second at which latencies are measured. Points that can't reach twice this rate get
-/// half of theirs.
+/// The calls a second at which latencies are measured. A point with a highest rate below twice this
+/// value is measured at half of its highest rate.
 const PACE: f64 = 1000.0;
 
 const HEADINGS: [&str; 7] =

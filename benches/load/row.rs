@@ -18,7 +18,8 @@ const SHAPES: &[Shape] =
 const BATCH_SHAPES: &[Shape] = &[Shape::new(2, 1), Shape::new(4, 2), Shape::new(4, 8)];
 const REST_SHAPE: Shape = Shape::new(32, 1);
 
-/// The factor by which more concurrent calls must raise the rate, since they delay each other.
+/// More concurrent calls also delay each other. They are only used if they raise the rate by at least
+/// this factor.
 const WORTH: f64 = 1.05;
 /// The most concurrent calls of a connection in an open loop, where the rate limits them.
 pub(crate) const OPEN_STREAMS: usize = 100;

@@ -1,5 +1,5 @@
--- Identity: signing keys, the installation's own secrets, API keys, and the sessions of people at the
--- console. And the environments that have used the database.
+-- Identity: signing keys, the installation's own secrets, API keys, the sessions of people at the
+-- console, and the environments (production, development) that have used the database.
 
 -- ## Signing keys
 
@@ -124,9 +124,9 @@ CREATE INDEX api_keys_expiring ON api_keys (expires_at)
     WHERE status = 'active' AND expires_at IS NOT NULL;
 CALL govern('api_keys', true, secret => '{secret_code,previous_code}');
 
--- Some columns do not cause a version in the history or an entry in the change log. The time of last
--- use does not affect authority, and is written often. The others change only together with columns
--- that cause both.
+-- A change of these columns alone adds no version to the history and no entry to the change log.
+-- `last_used_at` does not affect authority and is written often. The other columns only change
+-- together with columns that add both.
 DO $$
 DECLARE
     columns text := (SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum)

@@ -182,10 +182,9 @@ CALL grant_to('{recorder}', 'SELECT, INSERT, UPDATE (used) ON counters');
 -- The function below writes counters as their owner.
 CREATE POLICY bookkeeping ON counters TO CURRENT_USER USING (true);
 
--- Lets a holder's counter for another length of window begin with the most that was used in any of
--- its windows that are under way. Otherwise the holder would have a second budget. The function only
--- raises counters. Call it while authority can't change: a decision would otherwise count in the old
--- window only.
+-- Starts or raises a holder's counter for a new window length. The counter gets the largest value of
+-- the holder's open windows. Otherwise the holder would have a second budget. Call the function while
+-- authority can't change: a decision would otherwise count only in the old window.
 CREATE FUNCTION carry_counter(
     tenant text, holder text, kind text, window_length integer, at timestamptz
 ) RETURNS void
@@ -314,10 +313,11 @@ CALL append_only('log_checkpoints');
 -- repeats the decision's record and signature, and its proof repeats hashes of log_nodes and the
 -- checkpoint.
 --
--- Two constraints can't be kept in a partitioned table. That an index in the log has only one pack
--- follows from the primary key of log_nodes, by which only one sealing can start at an index, and
--- from the lock of the log's head. That a replay's proof has its pack follows from the code: proofs
--- are made from packs, and packs are not deleted before their proofs.
+-- A partitioned table can't enforce two constraints:
+-- * An index in the log has only one pack. The lock of the log's head ensures this, and the primary
+--   key of log_nodes: only one sealing can start at an index.
+-- * The proof of a replay has a pack. The code ensures this: proofs are made from packs, and packs
+--   are not deleted before their proofs.
 CREATE TABLE evidence_packs (
     -- Columns of fixed length are first, because the others need no padding.
     log_index bigint NOT NULL,

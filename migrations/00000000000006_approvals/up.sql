@@ -79,9 +79,9 @@ CALL grant_to('{recorder}', 'SELECT (id, tenant_id, subject, request_digest, sta
 CALL grant_to('{recorder}', 'UPDATE (state, used_by, updated_at, requested_by, eligible, asker_emails,
     void_reason) ON approvals');
 
--- Returns until when the same request is denied after a decline: for the tenant's setting or, if
--- there is none, as long as the request could have waited, at most a day. The time set by the
--- person who declined it applies if it is shorter.
+-- Returns the end of the time in which the same request is denied after a decline. The tenant's
+-- setting determines this time. Without a setting, it is as long as the request could have waited. The
+-- person who declines may set a shorter time. It is never longer than a day.
 CREATE FUNCTION declined_until(
     declined timestamptz, opened timestamptz, expires timestamptz, shorter integer, setting integer
 ) RETURNS timestamptz LANGUAGE sql STABLE AS $$

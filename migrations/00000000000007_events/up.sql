@@ -21,7 +21,7 @@ CREATE TABLE event_demands (
 );
 CREATE INDEX event_demands_tenant ON event_demands (tenant_id);
 CALL govern('event_demands', true, quiet => '{until}');
--- These rows have no history. The endpoint's own record has it.
+-- These rows have no history, because the history of the endpoint's record contains the changes.
 DROP TRIGGER keep_version ON event_demands;
 
 -- ## The outbox
@@ -56,7 +56,7 @@ CALL guard('event_outbox');
 CALL grant_to('{tenant,recorder}', 'INSERT ON event_outbox');
 CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON event_outbox');
 
--- Lets migrations that change records write events, with the owner's role.
+-- Migrations run in the owner's role. If they change records, they also write events.
 CREATE POLICY bookkeeping ON event_outbox TO CURRENT_USER USING (true);
 
 -- Returns the principal or key behind the current transaction. A person is found by subject or
@@ -109,9 +109,9 @@ CALL grant_to('{system}', 'SELECT, INSERT, UPDATE (sequence, oldest) ON event_he
 -- A row has up to 64 consecutive events of a tenant. With a row for each event, an event would take
 -- 1.1 kB of write-ahead log and two index entries, more than half of what its decision takes.
 CREATE TABLE events (
-    -- `svc:event:<UUIDv7>`, which starts with the time at which the event was numbered: the id of the
-    -- row's first event. If there are several, its last four digits are 0000, and the ids of the
-    -- others have their place there, as a hexadecimal number.
+    -- The id of the row's first event: `svc:event:<UUIDv7>`, which starts with the time at which the
+    -- event was numbered. In a row with several events, the last four digits of an event's id are its
+    -- place in the row, as a hexadecimal number: 0000 for the first.
     id text COLLATE "C" NOT NULL PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL,
     last_sequence bigint NOT NULL,
@@ -128,10 +128,10 @@ CALL guard('events');
 CALL grant_to('{tenant}', 'SELECT ON events');
 CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON events');
 
--- The envelopes of a row differ little, and the decisions in a row of the outbox as well. lz4 makes
--- both five to ten times as short, which takes less time than writing them. PostgreSQL 14 and later
--- have lz4 if they were built with it. Without lz4, the outbox stays uncompressed, because its values
--- are read once and then deleted, and pglz compresses events.
+-- The envelopes in a row of events are similar to each other, like the decisions in a row of the
+-- outbox. lz4 makes both five to ten times smaller, which takes less time than writing them.
+-- PostgreSQL 14 and later have lz4 if they were built with it. Without lz4, pglz compresses events. The
+-- outbox then stays uncompressed, because its values are read once and then deleted.
 ALTER TABLE event_outbox ALTER COLUMN decisions SET STORAGE EXTERNAL;
 DO $$
 BEGIN
@@ -233,7 +233,7 @@ BEGIN
             WHEN 'svc.capability.granted' THEN jsonb_build_object(
                 'target_id', CASE WHEN changed ->> 'used_kind' IS DISTINCT FROM 'action' THEN what END,
                 'access_level', changed -> 'access_level',
-                -- NULL is the default of `uses`, and the other kinds always permit.
+                -- NULL means permitted: it is the default of `uses`, and other kinds have no such column.
                 'allowed', coalesce((changed ->> 'allowed')::integer, 1) = 1,
                 'not_before', event_time((changed ->> 'since')::timestamptz),
                 'expires_at', event_time((changed ->> 'until')::timestamptz))
@@ -408,7 +408,7 @@ BEGIN
                            'automatic', p.automatic, 'log_index', p.log_index))
     FROM (SELECT *, 'svc:evidence:' || split_part(decision_id, ':', 3) AS evidence_id
           FROM packs ORDER BY log_index) AS p
-    -- Those that nobody asked for are events only while somebody takes them.
+    -- Packs that were sealed automatically become events only while a subscriber requests them.
     WHERE NOT p.automatic OR p.tenant_id IN (
         SELECT tenant_id FROM event_demands WHERE kind = ANY (event_types));
     RETURN NULL;
@@ -419,7 +419,7 @@ CREATE TRIGGER announce AFTER INSERT ON evidence_packs
 CREATE FUNCTION announce_replay() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     evidence text := 'svc:evidence:' || split_part(NEW.decision_id, ':', 3);
-    -- On the facts of then, the decision must be the same. On others it may differ.
+    -- On the original facts, the decision must be the same. On other facts it may differ.
     failed boolean := NEW.result = 'mismatch' AND NEW.mode = 'historical_state_snapshot';
 BEGIN
     PERFORM announce(

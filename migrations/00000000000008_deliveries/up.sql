@@ -203,7 +203,8 @@ CALL grant_to('{system}', 'SELECT, DELETE ON webhook_cursors');
 CREATE TABLE webhook_paces (
     endpoint_id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL,
-    -- When the endpoint would be idle if each attempt took an equal share of a second.
+    -- The time at which the whole limit is available again, if each attempt uses an equal share of a
+    -- second.
     paced_until timestamptz NOT NULL DEFAULT now()
 ) WITH (fillfactor = 50);
 CALL guard('webhook_paces');
@@ -372,8 +373,8 @@ BEGIN
     IF parent IS NULL THEN
         RAISE '`%` is not an old partition of events or deliveries', part;
     END IF;
-    -- Whoever writes waits for both locks, in this order. A long reader is not waited for: others would wait
-    -- behind.
+    -- Writers take both locks in the same order. If a long reader holds one, this gives up after
+    -- `lock_timeout`: other statements would have to wait behind it.
     EXECUTE format('LOCK TABLE ONLY %I IN ACCESS EXCLUSIVE MODE', parent);
     EXECUTE format('LOCK TABLE ONLY %s IN ACCESS EXCLUSIVE MODE', part);
     EXECUTE format('SELECT id FROM ONLY %s ORDER BY id LIMIT 1', part) INTO found_id;

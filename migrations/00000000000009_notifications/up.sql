@@ -330,7 +330,7 @@ CREATE TRIGGER delete_push_subscriptions AFTER UPDATE OF deleted_at ON principal
     FOR EACH ROW WHEN (NEW.deleted_at IS NOT NULL AND OLD.deleted_at IS NULL)
     EXECUTE FUNCTION delete_push_subscriptions_of_person();
 
--- The cursor, in one row. All notifications that are visible in this snapshot were taken up.
+-- The push cursor, in one row. All notifications that are visible in this snapshot were processed.
 CREATE TABLE push_cursor (
     id integer PRIMARY KEY DEFAULT 1 CHECK (id = 1),
     snapshot text NOT NULL,

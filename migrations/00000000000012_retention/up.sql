@@ -1,5 +1,4 @@
--- What leaves the database: the names of erased people, contexts by age, and months of decisions that
--- are archived.
+-- Removes data: the names of erased people, contexts by age, and the rows of archived months.
 
 -- ## Contexts that are erased by age
 
@@ -171,7 +170,7 @@ CREATE TABLE archives (
     -- longer match the digest.
     manifest text COLLATE "C" NOT NULL,
     manifest_sha256 bytea NOT NULL CHECK (length(manifest_sha256) = 32),
-    -- Manifests that this one replaced. They will be deleted, with the objects that only they name.
+    -- Manifests that this one replaced. They will be deleted, with objects that no other manifest lists.
     replaced text[] NOT NULL DEFAULT '{}',
     -- Manifests that erasures have written, or are about to write, to replace this one.
     intended text[] NOT NULL DEFAULT '{}',
@@ -224,8 +223,8 @@ CALL grant_to('{tenant}', 'SELECT ON archived_times');
 CALL grant_to('{system}', 'SELECT, INSERT ON archived_times');
 
 -- The months that are being archived, and the manifests written for them so far. The node with the
--- lease continues the run. A run with the lease `''` was ended and starts again. No archive names
--- the objects that it wrote.
+-- lease continues the run. A run with the lease `''` was ended and starts again. The objects that it
+-- wrote belong to no archive.
 CREATE TABLE archive_runs (
     tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
     month text COLLATE "C" NOT NULL,
@@ -303,7 +302,7 @@ $$;
 CREATE FUNCTION removable(of_tenant text, of_month text) RETURNS SETOF archives LANGUAGE sql VOLATILE AS $$
     SELECT a.* FROM archives a JOIN tenants t ON t.id = a.tenant_id
     WHERE a.tenant_id = of_tenant AND a.month = of_month AND may_go(a, t) AND is_checked(a)
-      -- In the order of months, so that what is left of history has no gap.
+      -- Months are removed in order, to leave no gap in the remaining history.
       AND NOT EXISTS (SELECT FROM archives before
                       WHERE before.tenant_id = a.tenant_id AND before.month < a.month
                         AND before.removal_begun IS NULL)
@@ -478,7 +477,7 @@ BEGIN
     IF NOT FOUND THEN
         RAISE '`%` is not an old partition of decisions', old_part;
     END IF;
-    -- Rows are counted while decisions go on: nobody writes into an old partition.
+    -- This lock does not delay decisions, which are never written into an old partition.
     EXECUTE format('LOCK TABLE ONLY %s IN SHARE MODE', old.part);
     whole := wholly_archived(old.part, old.lower, old.upper);
     -- Packs that are in no partition of the same months are deleted with their decisions.
@@ -491,12 +490,13 @@ BEGIN
             AND (archive.removal_begun IS NOT NULL OR begin_removal(archive));
         PERFORM set_config('authority.removing', '', true);
         IF NOT allowed THEN
-            -- All of them or none: what was begun of the others is undone.
+            -- Either all months of the partition are removed or none. The error also undoes the others.
             RAISE no_data_found;
         END IF;
         DELETE FROM archived_parts WHERE tenant_id = archive.tenant_id AND month = archive.month;
     END LOOP;
-    -- Whoever writes waits for both locks, in this order. A long reader is not waited for: others would wait behind.
+    -- Writers take both locks in the same order. If a long reader holds one, this gives up after
+    -- `lock_timeout`: other statements would have to wait behind it.
     LOCK TABLE ONLY decisions, ONLY evidence_packs IN ACCESS EXCLUSIVE MODE;
     EXECUTE format('DROP TABLE %s', old.part);
     IF old.packs IS NOT NULL THEN

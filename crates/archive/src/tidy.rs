@@ -77,7 +77,7 @@ struct Folder<'a> {
     listed: Vec<Listed>,
     /// Paths that an archive, another database or an erasure needs.
     needed: HashSet<String>,
-    /// The paths that replaced manifests name, each followed by the path of the manifest itself.
+    /// The paths of the objects in replaced manifests. Each manifest's own path follows its objects.
     replaced: Vec<String>,
     /// Whether every manifest could be read. Otherwise no object is deleted.
     is_known: bool,

@@ -13,7 +13,7 @@ use crate::{
 /// Spaces between columns.
 pub(crate) const GAP: u16 = 2;
 
-/// Returns the width of each column: of its widest cell on a terminal, and at least one.
+/// Returns the width of each column on a terminal: the width of its widest cell, and at least one.
 pub(crate) fn widths(header: &[String], rows: &[Vec<String>]) -> Vec<u16> {
     let mut widths = vec![1; header.len()];
     for row in once(header).chain(rows.iter().map(Vec::as_slice)) {

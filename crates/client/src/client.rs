@@ -16,7 +16,7 @@ use crate::{
 pub const TO_CONNECT: Duration = Duration::from_secs(5);
 /// The timeout of the whole response.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The timeout of a stream, which never passes. A stream has a limit on its silence instead.
+/// The timeout of a stream: practically none. The silence of a stream is limited instead.
 const ENDLESS: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 const BEARER: &str = "Bearer ";

@@ -1,6 +1,6 @@
 //! Checks whether the folder with the last checkpoints is writable.
 //!
-//! If it cannot, decisions are not sealed, and this node is not ready.
+//! If it is not writable, decisions are not sealed, and this node is not ready.
 
 use std::{io, sync::Arc, time::Duration};
 

@@ -1,4 +1,5 @@
-//! What helps a client's developer: suggestions, examples, entity tags, and members that the request has.
+//! Help for developers of clients: suggestions, examples, entity tags, and errors that name only
+//! members of the request.
 
 use reqwest::{Method, header::HeaderMap};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! A page token continues the list, filters, tenant and caller that it was returned to.
+//! A page token is valid only for the same list, filters, tenant and caller.
 
 use authority_model::proto::registry::{ListPrincipalsRequest, ListPrincipalsResponse};
 use prost::Message;

@@ -100,11 +100,12 @@ async fn a_slug_filters_every_list_like_its_id() {
         }
         shown += by_id.1.len();
         let unknown = refused(client, path, "svc:tenant:nobody").await;
-        // A list of records is empty, as in the interface specification; all else is refused.
+        // For an unknown tenant, a list of records is empty, as the interface specification requires.
+        // Any other operation is refused.
         let members = unknown.1.as_object().into_iter().flat_map(|answer| answer.values());
         let is_empty = unknown.0 == 200 && members.filter_map(Value::as_array).all(Vec::is_empty);
         let is_refused = [400, 404].contains(&unknown.0);
-        // An unknown slug, and for callers of a tenant any other tenant, has the same error.
+        // An unknown slug gets the same error. Callers of a tenant get it for any other tenant.
         let mut same = vec!["nobody"];
         if path.starts_with("/v1/") || path.starts_with("/api/v1/app/") {
             same.extend(["svc:tenant:other", "other"]);
@@ -144,7 +145,7 @@ async fn a_slug_creates_and_exchanges_like_its_id() {
             "{path}: {made:#}"
         );
     }
-    // The credential decides: another tenant's slug is as unknown as a slug that nobody has.
+    // The credential decides: another tenant's slug gets the same error as an unknown slug.
     for (client, path, body) in [
         (&admin, "/api/v1/app/quarantines", signal as fn(&str) -> Value),
         (&key, "/v1/webhook-endpoints", hook as fn(&str) -> Value),

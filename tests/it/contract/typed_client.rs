@@ -39,7 +39,7 @@ async fn an_error_has_what_the_service_answered() {
     assert_eq!((refusal.method.as_str(), &*refusal.path), ("GET", "/api/v1/tenants"));
     assert!(refusal.error.is_of_rules() && refusal.error.request_id.is_some());
 
-    // An unknown path has an error of the API, which is not of the rules.
+    // The error for an unknown path comes from the API, but not from its access rules.
     let missing = service.get(&["nothing", "here"], &()).await.unwrap_err();
     assert!(matches!(&missing, Error::Refused(refusal) if !refusal.error.is_of_rules()));
 

@@ -103,7 +103,7 @@ fn shared_facts_show_each_request_its_own() {
     let named = of(r#"action == Svc::Action::"payment.sepa.recall""#);
     assert_eq!(judged(&named, "payment.sepa.execute", noonish()), free);
     assert_eq!(judged(&named, "payment.sepa.recall", noonish()), denied);
-    // Whoever changes the facts in place changes what policies see.
+    // A change of the facts in place also applies to the entities that policies see.
     let mut renamed = of(r#"principal.name == "b""#);
     assert_eq!(judged(&renamed, "payment.sepa.execute", noonish()), free);
     let gathered = Arc::get_mut(&mut renamed.gathered).unwrap();

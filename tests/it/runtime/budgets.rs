@@ -143,7 +143,7 @@ async fn narrowing_does_not_give_a_budget_back() {
     assert_eq!(allowed(&[&client], &under(&lent, 1.0), 1).await, 0);
 }
 
-/// Ten times, because the order of concurrent requests would otherwise be chance.
+/// Runs ten times, because requests that were decided concurrently might be in order by chance.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_spends_a_budget_in_the_order_of_its_requests() {
     let (app, client, delegation) = demo().await;

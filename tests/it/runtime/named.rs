@@ -1,5 +1,5 @@
-//! An approval contains the tool and the purpose of its request. Approvers read no other ones, also
-//! not as entities.
+//! An approval contains the tool and the purpose of its request. Approvers can't read other tools and
+//! purposes, not even as entities.
 
 use std::collections::BTreeSet;
 

@@ -121,7 +121,7 @@ async fn answers_show_what_is_left_of_a_limit() {
     assert_eq!(first.policy.as_deref(), Some(KEYS_POLICY));
     let still = Shown::of(&client, EVALUATE, &ask, None).await;
     assert_eq!((still.status, &still.left), (200, &None), "another key has no limit");
-    // Of many at once, at least one is refused, with the limit and the window.
+    // If many calls are made at once, at least one is refused, with the limit and the window.
     let many = (0..30).map(|_| Shown::of(&other, EVALUATE, &ask, None));
     let refused = join_all(many).await.into_iter().find(|one| one.status == 429).unwrap();
     assert!(refused.left().starts_with(r#""decisions_per_api_key";r=0;t="#), "{}", refused.left());
@@ -131,8 +131,8 @@ async fn answers_show_what_is_left_of_a_limit() {
     assert_eq!(refused.body["details"], json!([]), "headers only: {:#}", refused.body);
 }
 
-/// The limits of the tenant and of the key count together; a batch counts as a whole and a repeated
-/// answer not at all.
+/// The limits of the tenant and of the key are both counted and shown. Each decision of a batch counts,
+/// and a repeated answer does not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn both_limits_are_shown_for_batches_and_repeats() {
     let (app, client, _) = demo().await;

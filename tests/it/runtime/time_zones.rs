@@ -30,7 +30,7 @@ fn times((_, hours): Zone) -> [DateTime<FixedOffset>; 2] {
     [now, now + TimeDelta::minutes(2)]
 }
 
-/// A policy that forbids payments unless it is today in this zone.
+/// A policy that forbids payments unless the tenant's local date is today's date in this zone.
 fn only_today(zone: Zone) -> String {
     let dates = times(zone).map(|time| time.format("%Y-%m-%d").to_string());
     format!(
@@ -39,7 +39,7 @@ fn only_today(zone: Zone) -> String {
     )
 }
 
-/// Hours of this zone on the days that are today in another zone.
+/// Hours in `zone`: the whole day, on the weekday that it is now in `today_in`.
 fn hours(zone: Zone, today_in: Zone) -> Value {
     let mut days =
         times(today_in).map(|time| time.format("%a").to_string().to_lowercase()).to_vec();

@@ -247,7 +247,7 @@ async fn no_refusal_advises_to_send_an_amount_as_text() {
     let answer: Value = request.send().await.unwrap().json().await.unwrap();
     let detail = &answer["details"][0];
     assert_eq!(detail["field"], "context.amount", "{answer:#}");
-    // Advice for other members is right: an identifier may be text.
+    // The error may advise to send identifiers as text, which is right for other members.
     let problem = detail["problem"].as_str().unwrap().replace("send an identifier as text", "");
     assert!(!problem.contains("string") && !problem.contains("text"), "{problem}");
 }

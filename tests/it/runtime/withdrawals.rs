@@ -79,8 +79,8 @@ async fn a_withdrawal_and_a_claim_do_not_both_win() {
         let amount = 25_000.0 + f64::from(u32::try_from(round).unwrap());
         let id = held(&client, &asking(amount, "DE")).await;
         assert_eq!(act(&ann, &id, "approve", json!({})).await.1["state"], "approved");
-        // A withdrawal is faster than a use. Some start a few milliseconds later so that some uses
-        // win.
+        // A withdrawal is faster than a use. Some withdrawals start a few milliseconds later, to let
+        // some uses win.
         let later = std::time::Duration::from_millis(round % 6);
         let withdraw = async {
             tokio::time::sleep(later).await;

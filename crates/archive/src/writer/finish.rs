@@ -27,8 +27,8 @@ use crate::{
     manifest::{self, Signed},
 };
 
-/// How much older than the start of the run a report or proof must be. It was then certainly
-/// committed when the run read the month.
+/// Reports and proofs of the last hour before a run stay in the tables: they may have been committed
+/// after the run read the month.
 const SETTLED: TimeDelta = TimeDelta::hours(1);
 
 /// Whether the tenant's month may be archived now. Until the transaction ends, the legal hold and

@@ -25,7 +25,7 @@ pub enum Delegations {
     List(ListArgs<Filter>),
     /// Reads a delegation
     Show(ShowArgs),
-    /// Replaces a delegation by one with another end, without a gap; as the owner, or with an
+    /// Replaces a delegation by one with another expiry time, without a gap; as the owner, or with an
     /// agent's API key
     Renew(Renew),
     /// Ends a delegation and all below it, at once and permanently

@@ -63,7 +63,7 @@ impl fmt::Display for Barrier {
     }
 }
 
-/// The principals that would act, own an agent or delegate, with the barrier of each.
+/// The acting principal, the owners of agents and the delegators, each with its barrier.
 struct Interested {
     principals: BTreeMap<String, Barrier>,
     readable: bool,

@@ -189,8 +189,8 @@ impl Authority for registry::Quarantine {
         if self.known_state() == Some(QuarantineState::Released) {
             graph.quarantines.remove(&self.id);
         } else {
-            // Delegations are put before the quarantines that name them. A delegation stays in its
-            // line.
+            // The delegation is already in the graph, because delegations are put before quarantines.
+            // It never moves to another line.
             let delegation_id = self.delegation_id.map(|id| graph.line_of(id));
             graph.quarantines.put(Arc::new(records::Quarantine {
                 id: self.id,

@@ -24,7 +24,8 @@ impl Store {
         Ok(self.silence.bound(limit, work).await??)
     }
 
-    /// Retires earlier connections, after one did not respond in time and a new one does.
+    /// Retires all earlier connections. Call it if one of them did not respond in time, but a new
+    /// connection does.
     ///
     /// The earlier connections are not used again. Work on them ends within seconds.
     pub fn renew(&self) {

@@ -200,8 +200,8 @@ fn code(error: &[u8]) -> Option<&[u8]> {
     fields.find_map(|field| field.strip_prefix(b"C"))
 }
 
-/// Adds the SQLSTATE as the error's last field. A zero ends the fields. An error without one stays
-/// unchanged.
+/// Adds the SQLSTATE as the error's last field. A zero ends the fields. An error without a SQLSTATE
+/// stays unchanged.
 fn coded(error: Vec<u8>) -> Vec<u8> {
     let fields = error.get(5..).and_then(|body| body.strip_suffix(b"\0"));
     let Some((code, fields)) = code(&error).zip(fields) else { return error };

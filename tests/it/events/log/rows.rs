@@ -56,7 +56,7 @@ fn sequences(events: &Value) -> Vec<i64> {
     events.map(|event| event["sequence"].as_i64().unwrap()).collect()
 }
 
-/// The sequences of the numbers that the condition selects: events were numbered in their order.
+/// The sequences of the selected events. The number of an event is also its sequence.
 fn those(is_selected: impl Fn(i64) -> bool) -> Vec<i64> {
     (1..=150).filter(|number| is_selected(*number)).collect()
 }

@@ -40,7 +40,7 @@ async fn a_window_of_another_length_is_not_empty() {
         assert_eq!(reason(&client, &first).await, "permission_granted");
     }
     let mut newest = first.clone();
-    // Twice another length, then back: the first counter was not used in between.
+    // Two other lengths, then the first one again. The first counter was not used in between.
     for seconds in [604_800, 31_536_000, 86_400] {
         newest = renew(&app, &newest, uses(seconds)).await;
         assert_eq!(reason(&client, &first).await, "constraint_exceeded", "{seconds}");
@@ -53,7 +53,7 @@ async fn a_window_of_another_length_is_not_empty() {
         assert_eq!(refused["reason_code"], "constraint_exceeded", "{seconds}");
     }
     assert_eq!(answer(&client, under(&first, 0.5)).await["decision"], "allow");
-    // A bound that was taken away in between comes back with what was used before.
+    // A bound that is removed and set again still counts the earlier uses.
     newest = renew(&app, &newest, json!({"max_total_amount": null})).await;
     assert_eq!(answer(&client, under(&newest, 9.0)).await["decision"], "allow");
     newest = renew(&app, &newest, total(604_800)).await;

@@ -67,7 +67,7 @@ async fn a_later_end_continues_a_running_permission() {
     let ended = tokio::time::timeout(past.to_std().unwrap(), lines.last()).await;
     assert!(ended.is_err(), "{ended:?}");
     assert_eq!(reason(&client).await, "permission_granted");
-    // An ended grant is not in the way of a new period, and an earlier end ends the permission.
+    // An earlier end of the grant ends the permission. The ended grant can then get a new period.
     let earlier = Clock::default().now() + chrono::TimeDelta::milliseconds(300);
     change(&app, USES, json!({"until": earlier.to_rfc3339()})).await;
     assert_eq!(lines.last().await["stop_condition"], "authority.revoked");

@@ -92,7 +92,8 @@ fn shown(span: &LogSpan) -> Value {
     json!({"origin": span.origin, "first_index": span.first, "last_index": span.last})
 }
 
-/// Adds the remedy to a fault, and the line that is repeated to a line out of order.
+/// Adds the remedy to a fault. If a line is out of order because it repeats an earlier line, reports
+/// the earlier line.
 fn failure(fault: ExportFault, file: &Path) -> Failure {
     let fault = match fault {
         ExportFault::OutOfOrder { line, id } => match earlier(file, line, &id) {

@@ -12,8 +12,8 @@ use crate::{http::keys_address, jwks::Jwks, outcome::Failure, runtime::runtime};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct TrustArgs {
-    /// The service's trusted public keys: its /.well-known/jwks.json, saved before, or the address; without them
-    /// it is at best `consistent`
+    /// The service's trusted public keys: a saved copy of its /.well-known/jwks.json, or its address; without
+    /// them, the result is at best `consistent`
     #[arg(long, value_name = "FILE|URL", value_parser = source)]
     jwks: Option<Source>,
     /// The log's trusted key: <origin>+<id>+<key>

@@ -45,7 +45,8 @@ impl ServerFolder {
     /// Creates the folders: `data_dir/postgres`, private to the server's user.
     pub(super) fn prepare(data_dir: &Path) -> Result<Self, Error> {
         if version_in(&data_dir.join("postgres")).is_none() {
-            // Before the folder's mode changes, for a later start as another user of its group.
+            // This check comes first: if it fails, the folder's mode is unchanged, and another user of
+            // its group can start the service later.
             check_name()?;
         }
         let before = fs::metadata(data_dir).ok();
@@ -189,8 +190,8 @@ struct Barrier<'p> {
     remedy: &'static str,
 }
 
-/// Returns the outermost folder on the path to `folder`, itself included, that the user may not
-/// enter.
+/// Returns the first folder on the path to `folder`, from the root, that the user may not enter. This
+/// may be `folder` itself.
 fn barrier(folder: &Path, user: Other) -> Option<Barrier<'_>> {
     let closed = |folder: &Path| {
         // A missing folder cannot be entered.
