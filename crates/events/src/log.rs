@@ -13,8 +13,8 @@ use crate::log_row::{MOST_IN_ROW, StoredRow, row_id};
 
 pub(crate) use crate::log_row::Event;
 
-/// The rows with events after `$2` up to `$3`, until they have about `$5` events. The bound with the
-/// size of a row makes the scan of the index end soon after `$3`.
+/// Selects rows with events after `$2` and up to `$3`, until they have about `$5` events. `$6` is
+/// the most events of a row. Because of it, the scan of the index ends soon after `$3`.
 const ROWS: &str = "SELECT id, last_sequence, size, event_types, bodies FROM ( \
          SELECT *, sum(size) OVER (ORDER BY last_sequence) - size AS before FROM ( \
              SELECT * FROM events \
@@ -37,7 +37,7 @@ pub(crate) struct LogPart {
     pub(crate) reached: i64,
 }
 
-/// Reads up to `most` events after a sequence, up to and including another.
+/// Reads up to `most` events with sequences above `after` and not above `until`.
 ///
 /// If `types` is `None`, events of all types are read. The result may have fewer than `most` events
 /// although there are more: see `reached`.

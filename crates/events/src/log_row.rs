@@ -133,8 +133,8 @@ impl StoredRow {
     }
 }
 
-/// Returns the id of the row that has this event together with others. If the event is in a row of
-/// its own, that row may have the event's id instead.
+/// Returns the id of a shared row with this event. A row with only this event can have the event's
+/// id instead.
 pub(crate) fn row_id(event_id: &str) -> String {
     at_place(event_id, 0)
 }

@@ -108,7 +108,8 @@ impl Part {
         Ok(Page { events, next_after: reached, bounds })
     }
 
-    /// Reads up to `limit` events of this part after a sequence, up to and including another.
+    /// Reads up to `limit` events of this part, with sequences above `after` and not above
+    /// `through`.
     ///
     /// Also returns the sequence up to which the log was read.
     async fn select(

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::lost::Lost;
 
-/// Claims streams with messages to send that no other node is sending. The longest waiting streams
-/// come first. A sealed stream, or a stream of an inactive tenant, sends no messages.
+/// Claims streams that have messages to send and are not leased by another node. The streams that
+/// have waited longest come first. Sealed streams and streams of inactive tenants send no messages.
 const CLAIM: &str = "UPDATE audit_cursors c \
      SET lease = $1::uuid, leased_until = clock_timestamp() + interval '60 s' \
      FROM (SELECT c.stream_id FROM audit_cursors c \

@@ -190,7 +190,7 @@ struct Endpoint {
     breaker: Breaker,
     waits_until: Option<DateTime<Utc>>,
     failing_since: Option<DateTime<Utc>>,
-    /// When a delivery first used up its attempts after the last success.
+    /// The first time since the last success at which a delivery used up its attempts.
     dead_since: Option<DateTime<Utc>>,
     succeeded: bool,
     now: DateTime<Utc>,

@@ -1,8 +1,8 @@
 //! Sends due deliveries.
 //!
 //! The loop starts the next attempt as soon as the limits on running attempts permit it. Claiming
-//! and recording run in the background, next to the attempts. Each uses one transaction at a time,
-//! which handles everything that has accumulated during the one before.
+//! and recording run in the background, next to the attempts. Each uses one transaction at a time.
+//! A transaction handles everything that has accumulated during the previous one.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 

@@ -46,7 +46,7 @@ pub(super) struct Follow {
     pub(super) floor: String,
     /// Where a stream after this one resumes, in microseconds.
     pub(super) position: i64,
-    /// Notifications from the floor on that were sent or are older than the stream.
+    /// Notifications at or above `floor` that were sent or are older than the stream.
     pub(super) sent: BTreeSet<String>,
     pub(super) unsent: VecDeque<NotificationRow>,
     pub(super) _place: OpenStream,

@@ -16,8 +16,8 @@ use authority_core::{
 
 pub(crate) use service::NotificationHandlers;
 
-/// How often the worker runs. An expiry is announced one week and one day ahead, each up to an hour
-/// late.
+/// How often the worker runs. An expiry is announced a week before it and again a day before it.
+/// Each announcement can be up to an hour late.
 const EVERY: Duration = Duration::from_secs(3600);
 
 /// Deletes push subscriptions that have expired. Also deletes subscriptions that were not renewed

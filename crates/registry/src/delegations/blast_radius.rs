@@ -93,9 +93,9 @@ pub(crate) async fn of_principal(
     }))
 }
 
-/// Returns the delegation and the delegations below it, nearest first. If it was renewed, returns
-/// those of its newest successor. A revoked delegation below it is left out, with everything below
-/// the revoked delegation.
+/// Returns a delegation and the delegations below it, nearest first. A renewed delegation is
+/// replaced by its newest successor. Revoked delegations below it are left out, with all
+/// delegations below them.
 pub(crate) async fn of_delegation(
     registry: &Registry,
     call: Request<GetBlastRadiusRequest>,

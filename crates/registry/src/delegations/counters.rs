@@ -1,5 +1,5 @@
-//! Budgets whose window gets another length. Uses are counted in windows of a fixed length, and a
-//! window of another length would begin with nothing used.
+//! Keeps the use of a budget when the length of its window changes. Uses are counted in windows of
+//! a fixed length, and a window of another length would begin at zero.
 
 use authority_core::graph::{Fence, hold_fence};
 use authority_decision::facts::Counts;
@@ -17,7 +17,8 @@ pub(crate) struct Holder<'a> {
     pub(crate) id: &'a str,
 }
 
-/// Lets each window of another length begin with what the holder has used in its windows under way.
+/// Starts each window with a new length at the amount or number used in the holder's current
+/// window.
 ///
 /// Takes the fence: a decision that commits later is made under the new bounds. Lock the rows
 /// before.

@@ -1,5 +1,5 @@
-//! The line of a delegation: it and everything that renewed it, one after the other. Only the
-//! newest is in force.
+//! Lines of delegations. A line is a delegation followed by its renewals. Only the newest is in
+//! force.
 
 use authority_model::{proto::delegation::Delegation, schema::delegations};
 
@@ -11,8 +11,8 @@ pub(crate) fn line(row: &Delegation) -> &str {
     row.line_id.as_deref().unwrap_or(&row.id)
 }
 
-/// Returns and locks the delegation with this id. If it was renewed, returns the newest of its
-/// line: a stop that names an old one must reach the one in force.
+/// Returns and locks the newest delegation of a line, by the id of this or an earlier delegation. A
+/// stop that names a renewed delegation must reach the delegation in force.
 pub(crate) async fn newest(
     db: &mut Db,
     within: Option<&TenantId>,

@@ -37,7 +37,8 @@ pub(crate) trait Row: Record + Queries {
     /// Sets defaults for fields that the client may omit.
     fn defaults(&mut self) {}
 
-    /// Whether a new record may have a final state, as the specification lets some.
+    /// Whether a record may be created in a final state. The specification permits it for some
+    /// records.
     fn may_begin_final() -> bool {
         false
     }
@@ -50,8 +51,8 @@ pub(crate) trait Row: Record + Queries {
     /// Checks rules that are slow or need the store, and rules that already stored data may
     /// violate.
     ///
-    /// It runs before the transaction, on a new record or on the fields that a patch of `patched`
-    /// sets. Violations use the record's own field names.
+    /// It runs before the transaction. For an update, `patched` is the id of the record, and only
+    /// the fields of the patch are set. Violations use the record's own field names.
     fn validate_with_store(
         &self,
         registry: &Registry,

@@ -312,8 +312,8 @@ impl Registry {
 
 /// Combines the violations of the body's own rules, in `found`, with the violations from
 /// `validate_with_store`. If the body violates its own rules, all violations are the outer error.
-/// Otherwise the violations depend on other records and are the inner error, which applies to a
-/// first call but not to its repetition.
+/// Otherwise the violations depend on other records and are the inner error. The inner error
+/// refuses a first call, but not its repetition.
 fn examined<C: RecordRequest>(
     examined: Result<Violations, Error>,
     mut found: Violations,

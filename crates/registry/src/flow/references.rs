@@ -28,8 +28,8 @@ impl Known {
         Self { tenant, kind, found: Violations::default() }
     }
 
-    /// Checks the field that determined the row's tenant. If another field is unknown in that
-    /// tenant, this field is also reported, because it may be the one in the wrong tenant.
+    /// Reports the field that determined the row's tenant if another field is unknown in that
+    /// tenant. Either of the two fields may be the wrong one.
     pub(crate) fn placed_by(mut self, field: &str, id: &str) -> Self {
         if !self.found.is_empty() {
             self.found.add(field, format!("`{id}` belongs to another tenant than the rest"));

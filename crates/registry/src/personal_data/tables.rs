@@ -245,8 +245,8 @@ pub(super) const OWN_RECORDS: &[OwnRecords] = &[
             "metadata",
         ],
     },
-    // These principals have ended before this statement. They are ended first because that step
-    // uses the names erased here to find the people who lose access.
+    // The principals were ended in an earlier step. That step must come first: it finds the people
+    // who lose access by the names that this statement erases.
     OwnRecords {
         kind: "principals",
         sql: "UPDATE principals SET display_name = 'erased', email = person_code($1, email),

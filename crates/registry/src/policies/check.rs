@@ -200,8 +200,8 @@ impl Ground {
         Ok(found)
     }
 
-    /// Returns the tenant's data with the delegations of the text that renew another one. Other
-    /// names can't be errors.
+    /// Returns the tenant's data, extended by the renewals among the delegations in the text. Only
+    /// the name of a renewal is an error; other names at most cause warnings.
     async fn with_renewed(
         &self,
         registry: &Registry,

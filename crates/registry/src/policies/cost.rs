@@ -48,7 +48,7 @@ impl InForce {
         }
     }
 
-    /// Returns where every decision would be denied, if anywhere.
+    /// Returns the requests that would all be denied because of their cost, if there are any.
     ///
     /// # Errors
     /// Too many checks are running already.

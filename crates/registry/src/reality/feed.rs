@@ -218,8 +218,9 @@ impl SnapshotFeed {
     }
 }
 
-/// Returns the remaining snapshots of the pair with the fewest, or `None` if the database can't be
-/// read. A repeated response has counted none, and its limits must be read.
+/// Returns the lowest number of remaining snapshots among the pairs, or `None` if the database
+/// can't be read. It is read here because a repeated response counts no snapshots and so has no
+/// number.
 async fn least_left(
     registry: &Registry,
     caller: &Caller,

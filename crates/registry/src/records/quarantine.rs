@@ -9,8 +9,8 @@ use diesel::{dsl::sql, sql_types::Text};
 use crate::{delegations::line::newest_id, flow::prelude::*};
 use authority_ids::{DelegationId, RecordId};
 
-/// Compares the line of a quarantine's delegation with the line of another delegation, up to the id of
-/// the latter.
+/// The beginning of a condition: a quarantine's delegation is in the same line as another
+/// delegation. The id of the other delegation follows.
 const IS_IN_LINE: &str = "(SELECT coalesce(line_id, id) FROM delegations \
      WHERE id = quarantines.delegation_id) \
      = (SELECT coalesce(line_id, id) FROM delegations WHERE id = ";

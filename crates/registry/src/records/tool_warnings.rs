@@ -141,8 +141,7 @@ async fn granted_patterns(tenant_id: &str, db: &mut Db) -> QueryResult<Vec<Patte
     Ok(texts.iter().filter_map(|text| text.parse().ok()).collect())
 }
 
-/// Returns the overlaps of the tool's patterns with the patterns in use. Of two that overlap, it
-/// returns the narrower.
+/// Returns the narrower pattern of each overlap between a pattern of the tool and a pattern in use.
 fn overlaps(own: &[Pattern], in_use: &[Pattern]) -> BTreeSet<Pattern> {
     let each = own.iter().flat_map(|own| in_use.iter().map(move |used| (own, used)));
     each.filter_map(|(own, used)| {

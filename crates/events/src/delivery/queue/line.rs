@@ -14,7 +14,7 @@ use super::super::{
     turns::{Candidate, LANES},
 };
 
-/// For how long the waiting deliveries of an endpoint should suffice.
+/// How long the waiting deliveries should keep an endpoint busy until more are claimed.
 const AHEAD: Duration = Duration::from_millis(250);
 /// The most waiting deliveries in a lane of an endpoint.
 const MOST: usize = 64;

@@ -173,7 +173,7 @@ impl Queue {
         }
     }
 
-    /// Ends the counting of a delivery as running if it was not attempted.
+    /// Stops counting a delivery as running, without the result of an attempt.
     pub(super) fn left(&mut self, job: &Job) {
         self.running.remove(&job.place);
     }
@@ -188,7 +188,7 @@ impl Queue {
         self.lines.values_mut().flat_map(Line::empty).collect()
     }
 
-    /// Ends the counting of a delivery as claimed: its result is recorded, or won't be.
+    /// Stops counting a delivery as claimed, because its result was recorded or never will be.
     pub(super) fn recorded(&mut self, job: &Job, has_stopped: bool) {
         self.claimed.remove(&job.place);
         if let Some(line) = self.lines.get_mut(&job.place.endpoint_id).filter(|_| has_stopped) {
