@@ -93,11 +93,11 @@ impl DomainMac {
     }
 }
 
-/// Returns bytes as lower-case hexadecimal digits. `hex::encode` writes them one `char` at a time.
+/// Returns bytes as lower-case hexadecimal digits. `hex::encode` is slower: it writes single chars.
 pub fn hex(bytes: &[u8]) -> String {
     let mut digits = vec![0; 2 * bytes.len()];
     match hex::encode_to_slice(bytes, &mut digits) {
         Ok(()) => String::from_utf8(digits).unwrap_or_default(),
-        Err(_) => hex::encode(bytes), // only for a buffer of another length
+        Err(_) => hex::encode(bytes), // impossible: the buffer has the right length
     }
 }

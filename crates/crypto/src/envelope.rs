@@ -2,7 +2,7 @@
 //!
 //! Both layers use AES-256-GCM (NIST SP 800-38D). The outer layer wraps the data key; its
 //! associated data is the header with the ring key's id. The inner layer encrypts the secret; its
-//! associated data is the secret's location. A row that is copied to another location therefore
+//! associated data is the secret's location. A secret copied to another location therefore
 //! cannot be decrypted. When the ring gets a new key, only the 32 bytes of the data key are wrapped
 //! again; the secret's ciphertext does not change.
 //!

@@ -7,7 +7,7 @@ pub enum Error {
     Ring(String),
     #[error(
         "the secret is encrypted under the key `{0}`, which is not in the key ring; add it to the \
-         ring (after the current one)"
+         ring (after the current key)"
     )]
     UnknownRingKey(String),
     #[error(

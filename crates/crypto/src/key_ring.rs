@@ -1,6 +1,6 @@
 //! Key-encryption keys, the only secret outside the database.
 //!
-//! A ring is a text with one `id:base64` on each line, or separated by commas in an environment
+//! A ring is a text of `id:base64` entries, one on each line, or with commas in an environment
 //! variable. `#` starts a comment. The first key encrypts; all keys decrypt. To rotate, put a new
 //! key in front, rewrap the stored secrets, then remove the old key.
 
@@ -63,7 +63,7 @@ impl KeyRing {
         Ok(Self { keys })
     }
 
-    /// Returns the current key, which encrypts, and its id.
+    /// Returns the id of the key for new secrets, and this key.
     pub(super) fn current(&self) -> Result<(&str, &LessSafeKey), Error> {
         let first = self.keys.first().ok_or_else(|| Error::Ring("it has no keys".to_owned()))?;
         Ok((&first.0, &first.1))

@@ -1,4 +1,4 @@
-//! Key pairs: generated, and parsed from PKCS #8.
+//! Generates key pairs.
 
 use aws_lc_rs::{
     encoding::{AsDer, Pkcs8V1Der},

@@ -28,7 +28,7 @@ impl DecisionId {
     }
 
     /// Returns the lower bound of the ids of decisions at or after `millis`, in milliseconds since
-    /// 1970. It is the prefix of an id.
+    /// 1970. This bound is only the beginning of an id.
     pub fn first(millis: u64) -> String {
         let mut text = String::with_capacity(Self::PREFIX.len() + HASH);
         text.push_str(Self::PREFIX);

@@ -2,7 +2,7 @@
 
 use std::hash::Hash;
 
-/// The kind of an [`Id`](crate::Id), which determines its form.
+/// The kind of an [`Id`](crate::Id). It determines the form of the id.
 pub trait Kind: Copy + Ord + Hash {
     /// The forms that an id of this kind can have. A part in angle brackets is variable.
     const FORMS: &'static [&'static str];

@@ -9,9 +9,9 @@ impl TenantId {
         Self::parse(&format!("svc:tenant:{slug}"))
     }
 
-    /// Returns the id of a tenant for its slug or its id.
+    /// Returns the id of a tenant, given the tenant's slug or id.
     ///
-    /// Any other text is returned unchanged. No tenant has such an id.
+    /// Any other text is returned unchanged and matches no tenant.
     pub fn complete(slug_or_id: &str) -> String {
         Self::from_slug(slug_or_id).map_or_else(|_| slug_or_id.to_owned(), String::from)
     }

@@ -1,8 +1,8 @@
 //! Keys of users of NATS: the part of the crate `nkeys` that `async-nats` calls.
 //!
 //! `async-nats` can sign only with the crate `nkeys`, which brings an implementation of Ed25519 and
-//! its own random numbers. `Cargo.toml` replaces it by this crate, which signs with
-//! `authority-crypto`. If a release of `async-nats` calls more of it, the build fails.
+//! its own random numbers. The workspace's `Cargo.toml` replaces that crate with this one. This one
+//! signs with `authority-crypto`. If `async-nats` calls a function that it lacks, the build fails.
 
 use authority_crypto::Signer;
 
@@ -13,7 +13,7 @@ const SEED: u8 = 18 << 3;
 /// The length of a seed in base32.
 const SEED_DIGITS: usize = 58;
 
-/// Why a text is not a seed. It does not contain the text, which is a secret.
+/// The reason why a text is not a seed. Messages do not contain the text, which is a secret.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("a seed has 58 characters of base32")]
@@ -28,7 +28,7 @@ pub enum Error {
 
 /// A private key.
 pub struct KeyPair {
-    /// The kind of its owner: a user, an account and so on.
+    /// The kind of the key's owner: a user, an account and so on.
     kind: u8,
     signer: Signer,
 }
@@ -56,7 +56,7 @@ impl KeyPair {
     /// Signs with Ed25519.
     ///
     /// # Errors
-    /// None: the interface of the replaced crate has one.
+    /// Never fails. `async-nats` expects the replaced crate's return type.
     pub fn sign(&self, bytes: &[u8]) -> Result<Vec<u8>, Error> {
         Ok(self.signer.sign(bytes).to_vec())
     }
@@ -85,11 +85,11 @@ fn decoded(text: &str) -> Option<Vec<u8>> {
             bits &= (1 << count) - 1;
         }
     }
-    // The last digit has two bits more than the bytes.
+    // 58 digits have two bits more than 36 bytes. These two bits must be zero.
     (bits == 0).then_some(out)
 }
 
-/// Encodes bytes as base32 without padding. Their number is a multiple of five.
+/// Encodes bytes as base32 without padding. The number of bytes must be a multiple of five.
 fn encoded(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() * 8 / 5);
     let (mut bits, mut count) = (0_u16, 0);
@@ -105,7 +105,7 @@ fn encoded(bytes: &[u8]) -> String {
     out
 }
 
-/// The checksum: CRC-16 with the polynomial 0x1021 that starts at zero (CRC-16/XMODEM).
+/// Returns the CRC-16 with the polynomial 0x1021 and the initial value zero (CRC-16/XMODEM).
 fn crc16(bytes: &[u8]) -> u16 {
     let step = |crc: u16, _| if crc & 0x8000 == 0 { crc << 1 } else { (crc << 1) ^ 0x1021 };
     bytes.iter().fold(0, |crc, byte| (0..8).fold(crc ^ (u16::from(*byte) << 8), step))
@@ -137,7 +137,7 @@ mod tests {
         }
         let mut body = vec![15 << 3; 34];
         body.extend(crc16(&body).to_le_bytes());
-        // 36 bytes and four more bits, of which two are dropped.
+        // Zeros make the length a multiple of five. 58 digits are 36 bytes and two zero bits.
         let padded = encoded(&[&body[..], &[0; 4]].concat());
         let private = &padded[..SEED_DIGITS];
         assert!(matches!(KeyPair::from_seed(private), Err(Error::NotASeed)));

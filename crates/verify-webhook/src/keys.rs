@@ -10,7 +10,7 @@ use crate::VerifyError;
 /// not sign deliveries.
 const KID_PREFIX: &str = "svc-webhook-";
 
-/// Whether the webhook key `kid` has signed these bytes (Ed25519, RFC 8032).
+/// Checks that the webhook key `kid` has signed these bytes (Ed25519, RFC 8032).
 pub(crate) fn verify(
     jwks: Option<&Value>,
     kid: &str,

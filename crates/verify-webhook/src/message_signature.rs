@@ -7,7 +7,7 @@ use crate::{Options, VerifyError, check_time, headers::Headers, keys, seconds};
 
 /// The label of this service's signature. The request may have other signatures too.
 const LABEL: &str = "svc=";
-/// The components that must be covered, in the order in which the service lists them.
+/// The components that the signature must cover, in the service's order.
 const COMPONENTS: &str = "(\"@method\" \"@target-uri\" \"content-digest\" \"content-type\" \
                           \"webhook-id\" \"webhook-timestamp\")";
 
