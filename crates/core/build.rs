@@ -1,4 +1,4 @@
-//! Lists the migrations, which are part of the binary. Rebuilds when one is added or changed.
+//! Lists the migrations that the binary contains. Runs again when a migration is added or changed.
 
 use std::{env, error::Error, fmt::Write, fs, path::Path};
 

@@ -29,7 +29,7 @@ impl Clock {
         Self(Source::Fixed(Arc::new(AtomicI64::new(at.timestamp_micros()))))
     }
 
-    /// Returns a running clock that is ahead of all others, or behind.
+    /// Returns a running clock that differs from the machine's clock by this time.
     pub fn wrong(by: TimeDelta) -> Self {
         let micros = by.num_microseconds().unwrap_or_default();
         Self(Source::Wrong(Arc::new(AtomicI64::new(micros))))
@@ -47,8 +47,8 @@ impl Clock {
 
     /// Converts a time of this clock to the database's time.
     ///
-    /// The two are equal, except for a fixed clock. The database's clock keeps running, and a time
-    /// of a fixed clock is moved by the difference between the fixed time and the machine's clock.
+    /// The two times are equal unless this clock is fixed. The database's clock keeps running: a
+    /// fixed time is moved by its difference from the machine's clock.
     pub fn by_database(&self, at: DateTime<Utc>) -> DateTime<Utc> {
         match &self.0 {
             Source::Machine | Source::Wrong(_) => at,

@@ -1,8 +1,8 @@
 //! Threads for long computations: simulations, dry runs, validation, explanations, replays.
 //!
-//! Callers request such work and determine its cost. It runs on a few dedicated threads at a lower
-//! priority, to keep decisions from waiting for it. Tenants take turns. The queue is bounded, per
-//! tenant and in total. A job checks its [`Turn`] regularly and stops if its caller has left.
+//! Callers request these computations and determine their cost. They run on a few dedicated threads
+//! at a lower priority than decisions. Tenants take turns. The queue is bounded, per tenant and in
+//! total. A job checks its [`Turn`] regularly and stops if its caller has left.
 
 mod cancellation;
 mod error;

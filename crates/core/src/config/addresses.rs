@@ -10,8 +10,8 @@ use authority_model::access::Surfaces;
 use super::Listen;
 
 impl Listen {
-    /// The addresses to listen on, each with its surfaces. `main` comes first and always exists, if
-    /// only for health checks.
+    /// The addresses to listen on, each with its surfaces. `main` comes first and always exists,
+    /// even if it serves only health checks.
     pub fn plan(&self) -> Vec<(SocketAddr, Surfaces)> {
         let own = [
             (self.admin, Surfaces::ADMIN),

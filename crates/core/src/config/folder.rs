@@ -17,9 +17,9 @@ pub fn private_folder(folder: &Path) -> io::Result<()> {
 /// Creates the data folder, and missing parents, for the service's user only (mode 0700).
 ///
 /// Makes an existing folder private if it is empty or contains the service's own files. If other
-/// users can access any other folder, only logs a warning. If the database runs as another user,
-/// `group` is that user's group, which may pass through the folder (mode 0710). Without `group`, an
-/// existing database's group keeps this right: the database needs it at its next start.
+/// users can access a folder with other files, only logs a warning. If the database runs as another
+/// user, `group` is that user's group, which may pass through the folder (mode 0710). Without
+/// `group`, an existing database's group keeps this right: the database needs it at its next start.
 ///
 /// # Errors
 /// The folder cannot be created.
@@ -43,9 +43,9 @@ fn make(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 
-/// Returns the group of the database in this folder, if the database runs as another user.
+/// Returns the group of the database in this folder, if the database belongs to another user.
 ///
-/// Returns `None` if the folder is closed to that user. The folder then stays closed.
+/// Returns `None` if the folder is closed to the database's user. The folder then stays closed.
 #[cfg(unix)]
 fn passing(folder: &Path) -> Option<u32> {
     use std::os::unix::fs::MetadataExt;

@@ -1,8 +1,8 @@
 //! Loads the settings. A flag overrides the environment, which overrides the file, which overrides
 //! the default.
 //!
-//! An unknown name is an error that suggests a similar name or lists the known names. Otherwise a
-//! misspelt limit would be ignored silently, and the default would apply.
+//! An unknown name is an error that suggests a similar name or lists the known names. If it were
+//! ignored, the default would silently replace a misspelt limit.
 
 use std::{ffi::OsString, fs, path::PathBuf};
 

@@ -134,7 +134,7 @@ impl<'de> Deserializer<'de> for Node {
                 None => visitor.visit_f64(number.as_f64().unwrap_or(f64::NAN)),
             },
             Value::Bool(is) => visitor.visit_bool(is),
-            // A number that JSON has not: `nan` or `inf`.
+            // A number that JSON does not have: `nan` or `inf`.
             Value::Null => visitor.visit_f64(f64::NAN),
             Value::Array(items) => {
                 visitor.visit_seq(SeqDeserializer::new(items.into_iter().map(Node)))

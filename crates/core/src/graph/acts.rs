@@ -1,4 +1,4 @@
-//! Determines which approvals count under the current authority, and not under the authority at the
+//! Determines which approvals count. Only the current authority matters, not the authority at the
 //! time of signing. Approvals by people who are now on the requesting side do not count, and each
 //! person counts once.
 
@@ -48,8 +48,8 @@ impl Maker {
 #[derive(Clone, Debug)]
 pub struct GivenActs<'a> {
     pub acts: &'a [ApprovalAct],
-    /// The people who request or claim, and those behind the API keys used; `None` if they are not
-    /// known.
+    /// The people who request or claim the approval, and the people behind their API keys; `None`
+    /// if an API key's people are not known.
     pub requesters: Option<Persons>,
 }
 
@@ -169,8 +169,8 @@ impl TenantGraph {
 
     /// Whether a signature counts.
     ///
-    /// A signature in the signer's own interest counts if it declares that and the tenant permits
-    /// it. The core decides for how many people it counts.
+    /// A signature in the signer's own interest counts if it declares this interest and the tenant
+    /// permits it. The decision crate determines for how many people a signature counts.
     fn counts(&self, proposed: ProposedAction<'_>, own_interest: bool, who: Person<'_>) -> bool {
         let lets = self.profile.self_approval;
         match self.barrier(proposed, who) {
@@ -195,8 +195,8 @@ impl TenantGraph {
     /// action.
     ///
     /// Returns `None` if all of them count. An override does not count if any of its makers could
-    /// not make it now. All delegations for the action are considered, as they were when the
-    /// override was made, regardless of which one is used.
+    /// not make it now. As at the time of the override, all delegations for the action are
+    /// considered, not only the one in use.
     pub fn lifting_that_counts(
         &self,
         subject: &str,

@@ -1,8 +1,8 @@
 //! Determines who may approve an agent's request, by the tenant's authority.
 //!
-//! People cannot approve for themselves. This excludes the people who made the request or are
-//! behind the API key that made it, the agent, the owners of the agent or of another agent in its
-//! chain, and the delegators in that chain. A person's principals are found by `sub` and by e-mail
+//! People cannot approve for themselves. These people are excluded: the people who made the request
+//! or are behind the API key that made it; the agent; the owners of the agent and of agents in its
+//! chain; the delegators in the chain. A person's principals are found by `sub` and by e-mail
 //! address, verified or not. Deleted principals count too, because an address can only exclude.
 
 use std::{
@@ -20,7 +20,7 @@ use super::{
 pub struct ProposedAction<'a> {
     /// The principal that would act.
     pub subject: &'a str,
-    /// The delegations that it would act under. The delegations above them count too.
+    /// The delegations that `subject` would act under. The delegations above them count too.
     pub chain: &'a [String],
     /// The people who made the request, and the people behind the API keys that made it.
     pub requesters: &'a Persons,

@@ -112,8 +112,8 @@ impl Authority for registry::MemberOf {
 }
 
 impl Authority for delegation::Delegation {
-    /// A renewed delegation gives no authority. Only its successor is kept, for requests and records
-    /// that still name it.
+    /// A renewed delegation gives no authority. Only the id of its successor is kept, because
+    /// requests and records may still name the renewed delegation.
     fn put(self, graph: &mut TenantGraph) {
         if let Some(successor) = &self.renewed_by {
             graph.renewed.insert(self.id.as_str().into(), successor.as_str().into());
@@ -190,7 +190,7 @@ impl Authority for registry::Quarantine {
             graph.quarantines.remove(&self.id);
         } else {
             // The delegation is already in the graph, because delegations are put before quarantines.
-            // It never moves to another line.
+            // A delegation never moves to another line.
             let delegation_id = self.delegation_id.map(|id| graph.line_of(id));
             graph.quarantines.put(Arc::new(records::Quarantine {
                 id: self.id,

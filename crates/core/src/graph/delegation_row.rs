@@ -35,7 +35,7 @@ pub(super) fn delegation(row: delegation::Delegation) -> records::Delegation {
             })
             .collect(),
         bounds: Bounds {
-            // An unreadable amount becomes zero, which no amount is within.
+            // An unreadable maximum becomes zero, which every amount exceeds.
             max_amount: row.max_amount.map(|text| text.parse().unwrap_or_default()),
             currency: row.currency,
             max_uses: row.max_uses.map(|limit| MaxUses {
@@ -64,7 +64,7 @@ pub(super) fn delegation(row: delegation::Delegation) -> records::Delegation {
 }
 
 fn hours(row: &delegation::Hours) -> Option<Hours> {
-    // Hours without any offset would be hours in UTC.
+    // Hours with neither a zone nor an offset are refused: they would be read as hours in UTC.
     let clock = match (&row.time_zone, &row.utc_offset) {
         (Some(zone), None) => ("time_zone", zone),
         (None, Some(offset)) => ("utc_offset", offset),

@@ -109,8 +109,8 @@ pub struct Graph {
     /// The number of started rounds of the tail, and the last round that reached the log's end.
     rounds_started: AtomicU64,
     round_ended: watch::Sender<u64>,
-    /// Set while a change is applied. If that panics, it stays set and the graph is never fresh
-    /// again.
+    /// Set while a change is applied. If the change panics, the flag stays set, and the graph is
+    /// never fresh again.
     is_torn: AtomicBool,
 }
 
@@ -121,7 +121,7 @@ impl Graph {
         Ok(self.tenants.read().get(id).cloned())
     }
 
-    /// Returns the tenant's authority at this revision or later. Waits for it if necessary.
+    /// Returns the tenant's authority at this revision or later. Waits until the graph reaches it.
     pub async fn tenant_at(
         &self,
         id: &TenantId,

@@ -18,13 +18,13 @@ pub struct Profile {
     pub relaxed: bool,
     /// How long the tenant's held requests wait for approval, if the tenant sets that.
     pub approval_ttl: Option<Duration>,
-    /// Whether people may approve in their own interest if one approval is needed.
+    /// Whether people may approve in their own interest where a single approval suffices.
     pub self_approval: bool,
     /// The maximum time since an approver's sign-in, if the tenant sets that.
     pub approval_max_auth_age: Option<TimeDelta>,
     /// Whether the tenant's requests use ready approvals without citing them.
     pub cites_ready: bool,
-    /// How long a declined question is denied, in seconds, if the tenant sets that.
+    /// How long a declined request is denied again, in seconds, if the tenant sets that.
     pub declined_for: Option<u32>,
     /// The maximum number of pending requests for approval of one agent.
     pub open_requests: u32,
@@ -50,7 +50,7 @@ pub(super) struct ActsIn {
     pub(super) fact: Arc<records::ActsIn>,
 }
 
-/// A `uses` row. The used record is looked up when facts are gathered, since either may change.
+/// A `uses` row. The used record may change, and is looked up when facts are gathered.
 pub(super) struct Uses {
     pub(super) agent_id: String,
     pub(super) used_id: String,
@@ -83,8 +83,7 @@ pub struct Maker {
     /// Issuer and subject: `<iss>|<sub>`.
     pub identity: String,
     pub email: Option<String>,
-    /// Whether the override was in the maker's own interest, as the tenant's `self_approval`
-    /// permits.
+    /// Whether the maker had an interest of their own, which the tenant's `self_approval` permits.
     pub own_interest: bool,
 }
 

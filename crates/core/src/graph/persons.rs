@@ -5,8 +5,8 @@
 //! Principals of people with the same recorded address belong to one person, regardless of the
 //! address in a token. An address may be unverified: a false match can only prevent an approval.
 //! The names of erased people are recorded as codes
-//! ([`ErasedNames`](crate::erased_names::ErasedNames)). A token with such a name still matches that
-//! person.
+//! ([`ErasedNames`](crate::erased_names::ErasedNames)). A token with an erased name still matches
+//! the person.
 
 use std::collections::BTreeSet;
 

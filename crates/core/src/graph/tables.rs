@@ -113,8 +113,8 @@ fn table(name: &str) -> Option<&'static Table> {
 
 /// Whether permissions must be judged again after a change of this table.
 ///
-/// `event_demands` only determines which decisions become events. The conditions of reality are
-/// checked after every change, without judging the whole permission.
+/// False for `event_demands`, which only determines which decisions become events, and for reality:
+/// its conditions are checked after every change, without judging the whole permission.
 pub(super) fn rules(table: &str) -> bool {
     let others = [
         "event_demands",

@@ -91,8 +91,8 @@ impl TenantGraph {
 
     /// Whether this tenant's records exclude a person because their own principals are not active.
     ///
-    /// This is checked for all users of a token of the tenant, while their streams run, and for
-    /// approvers.
+    /// This is checked for approvers and for all people with a token of the tenant, also while
+    /// their streams run.
     ///
     /// A person's own principals are the principals with the token's `sub` as their
     /// `external_subject`, in any class. If any such principal is not deleted, only the principals
@@ -244,8 +244,8 @@ impl TenantGraph {
         }
     }
 
-    /// Returns the chain of the named delegation. Without one, returns the subject's chains that
-    /// cover the action.
+    /// Returns the chain of the delegation that the request names. If the request names none,
+    /// returns the subject's chains that cover the action.
     fn chains(&self, request: &Draft) -> Vec<Chain> {
         if let Some(id) = &request.delegation_id {
             return self.delegation(id).map(|leaf| self.chain(leaf)).into_iter().collect();
@@ -264,7 +264,7 @@ impl TenantGraph {
         line.take(self.renewed.len() + 1).find_map(|id| self.delegations.get(id))
     }
 
-    /// Returns the line of the delegation with this id, or the id if there is none.
+    /// Returns the line of the delegation with this id, or the id if there is no such delegation.
     pub(super) fn line_of(&self, id: String) -> String {
         self.delegation(&id).map_or(id, |present| present.line().to_owned())
     }
@@ -335,7 +335,7 @@ impl TenantGraph {
             Used::Model(model) => covered(&model.actions, &request.action),
             Used::ExternalApp(app) => covered(&app.actions, &request.action),
             Used::Resource(id) => request.resource_id.as_ref() == Some(id),
-            // A denial of something unknown or unreadable denies.
+            // A denial counts even if the used record is unknown or unreadable.
             Used::Missing(_) => !uses.row.allowed,
         })
     }

@@ -1,5 +1,5 @@
 //! Converts a stored tool to a fact and to terms. If a part cannot be read, the tool itself is
-//! unusable, and its terms count as the worst for requests that do not name a tool.
+//! unusable, and the worst terms apply to requests that do not name a tool.
 
 use std::sync::Arc;
 
@@ -35,8 +35,8 @@ pub(super) fn tool(row: registry::Tool) -> BoundTool {
         .as_ref()
         .map(|(schema, _)| InputReference { sha256: schema.sha256().to_owned(), at });
     if fact.actions.len() < all {
-        // An action pattern cannot be read, and the tool may perform any action. A denial of the
-        // tool therefore denies every action, and a request that names the tool is refused.
+        // A tool with an unreadable action pattern may perform any action. A denial of the tool
+        // therefore denies every action, and a request that names the tool is refused.
         fact.actions = vec![Pattern::All];
         fact.live = false;
     }
@@ -62,8 +62,8 @@ fn input_at(row: &registry::Tool) -> InputAt {
     row.input_at.as_deref().and_then(InputAt::from_word).unwrap_or(InputAt::Context)
 }
 
-/// Returns the tool's schema, by the digest of its canonical text. An empty schema has no
-/// requirements.
+/// Returns the tool's schema, identified by the digest of its canonical text. An empty schema has
+/// no requirements.
 fn schema(row: &registry::Tool) -> Option<(InputSchema, Members)> {
     let written = row.input_schema.as_ref().filter(|schema| !schema.0.is_empty())?;
     let root = Value::Object(written.0.clone());

@@ -299,7 +299,7 @@ fn webhooks_from(held: &[InventoryKey], kid: &str) -> DateTime<Utc> {
 
 /// Whether a key is part of the JWKS.
 ///
-/// A webhook's receiver trusts each listed key immediately, which excludes revoked webhook keys.
+/// Revoked webhook keys are not listed, because a webhook's receiver trusts each listed key.
 /// Revoked evidence keys stay listed, with their revocation: their earlier signatures remain valid.
 fn is_published(key: &PublicKey) -> bool {
     key.purpose != Purpose::Webhook.slug() || key.status != Status::Revoked

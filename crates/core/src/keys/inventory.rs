@@ -215,8 +215,7 @@ fn associated(row: &SigningKey) -> Vec<u8> {
     format!("-|{}|{}|{}", row.kid, row.alg, row.purpose).into_bytes()
 }
 
-/// Loads all keys made by this service, in order of creation, with the private keys of those in
-/// use.
+/// Loads all keys made by this service, in order of creation. Only keys in use have private keys.
 pub(super) async fn hold(db: &mut Db, ring: &KeyRing) -> Result<Vec<InventoryKey>, Error> {
     let rows: Vec<(SigningKey, Option<Vec<u8>>)> = signing_keys::table
         .order((signing_keys::created_at, signing_keys::kid))

@@ -9,7 +9,7 @@ use super::error::Error;
 /// The stage of a key in its life cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The key signs. While another key is `rotating`, it is published and will sign next.
+    /// The key signs, or is published and will sign after its `rotating` predecessor.
     Active,
     /// The key signs until its active successor replaces it.
     Rotating,

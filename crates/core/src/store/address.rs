@@ -41,7 +41,7 @@ impl Address {
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(Error::Address(format!("the database URL names no host{}", about(""))));
         }
-        // TLS needs a host name: without one, the address is the host name.
+        // TLS needs a host name. If the URL only has an address, the address is the host name.
         if config.get_hosts().is_empty() {
             for address in config.get_hostaddrs().to_vec() {
                 config.host(address.to_string());

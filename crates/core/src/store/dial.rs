@@ -54,7 +54,7 @@ async fn one(server: &Config, tls: Option<&Connector>) -> Result<Dialled, Error>
         Some(tls) if server.get_ssl_mode() == SslMode::Prefer => {
             let mut config = server.clone();
             match secured(config.ssl_mode(SslMode::Require), tls).await {
-                // The server did not refuse the login. It may not support TLS.
+                // The server did not refuse the login. Perhaps it does not support TLS.
                 Err(error) if error.code().is_none() => plain(server).await,
                 dialled => dialled,
             }
@@ -87,8 +87,8 @@ async fn local(config: &Config) -> Result<Dialled, Error> {
                 return dialled.map(|(client, connection)| Dialled::Local(client, connection));
             }
         }
-        // No socket accepted a connection. Only tokio-postgres can create the error to return: this
-        // connects again to get it. If this attempt succeeds, the loop starts again.
+        // No socket accepted a connection. Only tokio-postgres can create the error to return.
+        // Another attempt to connect gets this error; if it succeeds, the loop starts again.
         drop(config.connect(NoTls).await?);
     }
 }

@@ -67,7 +67,7 @@ pub(super) async fn check(db: &mut Db, login: &Address) -> Result<(), Error> {
         .bind::<Array<Text>, _>(digests);
     let different: Vec<String> = match different.load::<Version>(db).await {
         Ok(found) => found.into_iter().map(|found| found.version).collect(),
-        // The digests are younger than the database.
+        // The database is older than the table of digests.
         Err(error) if is_undefined_table(&error) => {
             versions.into_iter().map(str::to_owned).collect()
         }

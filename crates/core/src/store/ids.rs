@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_fields_are_in_the_order_of_rfc_9562() {
-        // The example of its appendix A.6.
+        // The example in RFC 9562, A.6.
         let example = uuid((0x017f_22e2_79b0, 0xcc3), 0x18c4_dc0c_0c07_398f << 2);
         assert_eq!(example, 0x017f_22e2_79b0_7cc3_98c4_dc0c_0c07_398f);
     }

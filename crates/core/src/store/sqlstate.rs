@@ -149,7 +149,7 @@ impl Messages {
             let rest = held.split_off(passed);
             self.done.extend(held);
             held = rest;
-            // A complete message that `pass` stops at is an error.
+            // `pass` stops at a complete message only if the message is an error.
             let Some(size) = size(&held).filter(|size| *size <= held.len()) else { break };
             let rest = held.split_off(size);
             self.has_ended |= code(&held) == Some(READ_ONLY);

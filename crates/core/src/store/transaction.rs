@@ -37,7 +37,7 @@ const END_OF_WRITE: &str = "SELECT public.require_revisions(); COMMIT";
 /// Ends a read.
 ///
 /// Postgres answers COMMIT of a failed transaction with a silent ROLLBACK, which diesel treats as a
-/// success. The statement before it turns that into an error.
+/// success. The empty statement before COMMIT then fails.
 const END_OF_READ: &str = "SELECT; COMMIT";
 
 /// The tenant and actor of a transaction, for row-level security and the history triggers.

@@ -21,7 +21,7 @@ pub(super) struct Migration {
     /// The name of its folder.
     name: &'static str,
     pub(super) sql: &'static str,
-    /// Whether it and the record of its version are one transaction.
+    /// Whether the migration and the record of its version are one transaction.
     in_transaction: bool,
 }
 

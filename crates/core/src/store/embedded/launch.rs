@@ -28,8 +28,8 @@ const SETTINGS: &[(&str, &str)] = &[
     // Backends flush their writes to tables gradually, like the checkpointer. Otherwise the kernel
     // writes them all at once half a minute later, while commits wait.
     ("backend_flush_after", "256kB"),
-    // A commit that needs a new log segment does not fill it with zeros, which would block all
-    // other commits for tens of milliseconds. Used segments are kept and reused.
+    // A commit that needs a new log segment does not fill it with zeros: that would block all other
+    // commits for tens of milliseconds. Used segments are kept and reused.
     ("wal_init_zero", "off"),
     ("min_wal_size", "512MB"),
     ("checkpoint_timeout", "15min"),

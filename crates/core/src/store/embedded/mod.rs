@@ -118,7 +118,7 @@ impl Embedded {
         &self.0.place.home
     }
 
-    /// Whether this folder is outside the data folder, because the server's user cannot access it.
+    /// Whether [`Self::home`] is outside the data folder, which the server's user cannot access.
     pub fn is_elsewhere(&self) -> bool {
         self.0.place.is_elsewhere
     }

@@ -116,7 +116,7 @@ fn percent(bytes: &[u8]) -> String {
 /// Fails if initdb would run as a user without a name, which containers may have.
 fn check_name() -> Result<(), Error> {
     let uid = geteuid();
-    // Root runs it as a user that has one.
+    // Root runs initdb as another user, which has a name.
     if uid.is_root() || !matches!(User::from_uid(uid), Ok(None)) {
         return Ok(());
     }
