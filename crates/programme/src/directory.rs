@@ -24,14 +24,15 @@ const WIDGETS: [(&str, &str, &str); 2] = [
     (
         "consultant-card",
         "Consultant card",
-        "The public entry of a certified consultant. Add `?consultant=` and their id to the address; with `&brand=` and \
-         the id of an active white-label configuration its domain may frame the card.",
+        "The public entry of a certified consultant. Add `?consultant=` and the consultant's id to the address. \
+         With `&brand=` and the id of an active white-label configuration, the configuration's domain may frame the \
+         card.",
     ),
     (
         "enquiry-form",
         "Enquiry form",
-        "A form that sends an enquiry. With `?brand=` and the id of an active white-label configuration added to the \
-         address, its domain may frame the form, and its consultant is assigned to what is sent.",
+        "A form that sends an enquiry. Add `?brand=` and the id of an active white-label configuration to the \
+         address: the configuration's domain may then frame the form, and its consultant is assigned to the enquiries.",
     ),
 ];
 
@@ -55,7 +56,7 @@ impl Programme {
         Ok(read.await?)
     }
 
-    /// Returns an active brand. `None` if its tenant, its link or its consultant is not active.
+    /// Returns a brand that is in use (see brand.rs), or `None`.
     pub async fn brand(&self, id: &str) -> Result<Option<Brand>, ApiError> {
         let _turn = self.turn().await?;
         let id = id.to_owned();

@@ -85,7 +85,7 @@ struct CertificationRow {
     signature_value_b64: String,
 }
 
-/// Selects some of a tenant's consultants.
+/// The filters and the page of a list of a tenant's consultants.
 pub(crate) struct Wanted {
     pub(crate) tenant_id: TenantId,
     pub(crate) id: Option<String>,

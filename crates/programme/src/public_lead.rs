@@ -1,4 +1,4 @@
-//! Enquiries from the public. The response does not reveal whether the address is known: the
+//! Enquiries from the public. The response does not reveal whether the e-mail address is known: the
 //! address is not looked up and no mail is sent.
 
 use std::net::IpAddr;
@@ -28,7 +28,7 @@ use super::{Programme, limits::LEADS, sweep::KEPT};
 
 /// The prefix of an enquiry's source if it comes from a brand's form. The brand's ID follows.
 pub const BRAND_SOURCE: &str = "widget:";
-/// The value stored for where consent was given.
+/// The stored place of consent, for enquiries from the public.
 const CONSENT_SOURCE: &str = "public";
 
 /// Stores an enquiry, unless the same enquiry was stored within the last day.
@@ -46,8 +46,8 @@ const INSERT: &str = "
     FROM fresh";
 
 impl Programme {
-    /// Stores a client's enquiry, once for each pair of address and idempotency key. `assigned` is
-    /// the consultant that the enquiry is for. Also returns the client's limit.
+    /// Stores a client's enquiry, once for each pair of client address and idempotency key.
+    /// `assigned` is the consultant that the enquiry is for. Also returns the client's limit.
     ///
     /// # Errors
     /// The client's limit is reached, or the enquiry is invalid. An invalid enquiry also counts.

@@ -1,5 +1,5 @@
-//! The programme for a tenant's users: their consultants, links and brand. Every query runs in the
-//! tenant's own scope. Row-level security hides the rows of other tenants.
+//! The programme for the users of a tenant: the tenant's consultants, links and brand. Every query
+//! runs in the tenant's own scope. Row-level security hides the rows of other tenants.
 
 use authority_api::{
     error::{ApiError, ErrorCode},
