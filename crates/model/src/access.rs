@@ -33,7 +33,7 @@ pub struct Access {
     pub scope: &'static str,
 }
 
-/// A field of a record, and the callers of the record's tenant that see it.
+/// A field of a record, and the callers of the record's tenant who can see the field.
 #[derive(Debug)]
 pub struct VisibleField {
     /// The name of the field and of its column.

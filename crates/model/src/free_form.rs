@@ -1,7 +1,7 @@
 //! Checks the values of free-form fields (`google.protobuf.Struct`).
 //!
-//! The transcoder checks the same rules while it reads JSON. The texts and paths of both are the
-//! same: REST and gRPC report one problem alike.
+//! The transcoder checks the same rules while it reads JSON. Both checks report the same texts and
+//! paths: a problem looks the same over REST and gRPC.
 
 use std::fmt::{self, Display};
 
@@ -50,7 +50,7 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    /// Returns false if a value nests deeper than `left` levels.
+    /// Returns false if a value has more than `left` levels.
     fn members(&mut self, of: &FieldPlace<'_>, members: &Map<String, Value>, left: usize) -> bool {
         members.iter().all(|(name, value)| {
             let place = FieldPlace::Member(of, name);

@@ -40,7 +40,7 @@ pub trait Listing {
     fn filters(&self) -> Vec<u8>;
 }
 
-/// The paging fields that all lists share. Filters for one type of records stay in its request.
+/// The paging fields that all lists share. The filters that only one list has are not included.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
     pub tenant_id: Option<&'a str>,
@@ -92,7 +92,7 @@ pub trait Deleted {
 pub trait Record: Validate + prost::Message + Clone + Default + 'static {
     /// The record's name in ids, texts and JSON, for example `tool`.
     const KIND: &'static str;
-    /// Names of its bounding lists. An empty list sets no bound.
+    /// The names of the bounding lists. A bounding list without entries sets no bound.
     const BOUNDS: &'static [&'static str] = &[];
     type State: Copy + PartialEq + Display + Send + 'static;
     /// The name of the field with its state; empty for a record without states.

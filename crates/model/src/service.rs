@@ -132,7 +132,7 @@ impl ServerStreamingService<Bytes> for Method {
 
     fn call(&mut self, request: Request<Bytes>) -> Answers {
         // The method's name is the rest of the path after the service's name. The access check
-        // reads it in the same way.
+        // reads the name in the same way.
         let name = self.uri.path().splitn(3, '/').nth(2).unwrap_or_default();
         let unknown = || Box::pin(async { Err(Status::unimplemented("no such method")) }) as _;
         (self.call)(name, request).unwrap_or_else(unknown)
@@ -145,7 +145,7 @@ impl ServerStreamingService<Bytes> for Method {
 /// With `known`, unknown fields are also the caller's error. Requests from the REST gateway are not
 /// checked: the gateway marks them with a [`RestCall`] and writes only known fields.
 ///
-/// The slugs of tenants become their ids.
+/// Replaces the slugs of tenants by the tenants' ids.
 fn read<T: Message + Default + TenantIds>(
     request: Request<Bytes>,
     known: Option<&'static Known>,

@@ -1,8 +1,8 @@
 //! The records of decisions as the database stores them: compressed, and read back byte for byte.
 //!
-//! A record is a JSON text of 1 to 2 kB, most of which is the same in each one. zstd (RFC 8878) with
-//! a dictionary of such texts makes it a quarter as long. A stored record begins with the number of
-//! its dictionary, or with `{` if it is not compressed.
+//! A record is a JSON text of 1 to 2 kB, and most of the text is the same in every record. zstd
+//! (RFC 8878) with a dictionary of records makes a record a quarter as long. A stored record begins
+//! with the number of its dictionary, or with `{` if it is not compressed.
 
 use std::{cell::RefCell, sync::LazyLock};
 
@@ -19,16 +19,16 @@ use zstd::{
     zstd_safe::CParameter,
 };
 
-/// The dictionary with this number: the output of `zstd --train` on the records in `tests/golden`,
-/// with other names, ids and times. It must not change, because stored records refer to it. A better
-/// dictionary gets the next number.
+/// The number of the dictionary. The dictionary is the output of `zstd --train` on the records in
+/// `tests/golden` with changed names, ids and times. It must not change, because stored records
+/// refer to it. A better dictionary gets the next number.
 const DICTIONARY: u8 = 1;
 const DICTIONARY_BYTES: &[u8] = include_bytes!("records-1.dict");
 
 /// Higher levels save 2 % of the bytes and take twice as long.
 const LEVEL: i32 = 1;
 
-/// The maximum size of a record, in bytes. Larger ones could not have been stored.
+/// The maximum size of a record, in bytes. A larger record could not have been stored.
 const LONGEST: usize = 1 << 26;
 
 /// The SQL type of the column `decisions.record`. PostgreSQL's type is `bytea`.

@@ -5,7 +5,7 @@ use authority_ids::TenantId;
 /// A request or a part of one. Implemented by the build script, see build/src/tenants.rs.
 ///
 /// A slug determines the id, so that no look-up is needed. Handlers, access checks and page tokens
-/// therefore see only ids, and treat a slug like the id that it stands for.
+/// see only ids, whether the client sent a slug or an id.
 pub(crate) trait TenantIds {
     /// Replaces each slug by the tenant's id. Other texts stay as they are: no tenant has such an
     /// id.

@@ -27,12 +27,12 @@ pub trait Validate {
 pub struct Violation {
     pub field: String,
     pub problem: String,
-    /// The number of further violations that this last entry of a full list counts; 0 for a single
-    /// violation.
+    /// For the last entry of a full list, the number of violations that are not listed; otherwise
+    /// 0.
     unlisted: usize,
 }
 
-/// The maximum number of listed violations; further ones are only counted.
+/// The maximum number of listed violations. Further violations are only counted.
 pub const MOST: usize = 50;
 /// The maximum length of a field's path and of a quoted value, in characters.
 const SHOWN: usize = 100;
@@ -132,7 +132,7 @@ impl Violations {
         self.put(&Violation::new(field, problem));
     }
 
-    /// Adds a violation. If the list is full, it is only counted.
+    /// Adds a violation. If the list is full, only counts the violation.
     pub fn put(&mut self, found: &Violation) {
         let counted = self.list.last().and_then(Violation::as_more);
         match (counted, found.as_more()) {
@@ -148,7 +148,7 @@ impl Violations {
         }
     }
 
-    /// Adds the violations of a part. The fields of the part are below the present field.
+    /// Adds the violations of a part. The current prefix is put before their fields.
     pub fn append(&mut self, part: Self) {
         for found in part.list {
             if found.as_more().is_some() {
@@ -217,7 +217,7 @@ impl Violations {
 
     /// Checks the length of a list, a map or bytes; both ends are included.
     ///
-    /// Returns whether it is short enough to check its items.
+    /// Returns whether the length is at most `most`. Otherwise the caller does not check the items.
     pub fn length(&mut self, field: &str, length: usize, least: usize, most: usize) -> bool {
         if length < least {
             self.add(field, format!("has {length} entries and needs at least {least}"));
@@ -338,7 +338,7 @@ mod tests {
         let last = all.list.last().unwrap();
         assert_eq!((last.field.as_str(), last.as_more()), ("", Some(187)));
         assert!(all.list[0].field.starts_with("outer.xxx"), "{}", all.list[0].field);
-        // A violation with the text of a count is not one.
+        // A violation with the text of a count is still a violation.
         assert_eq!(Violation::new("", "and 3 more").as_more(), None);
     }
 

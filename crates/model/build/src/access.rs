@@ -38,7 +38,7 @@ fn path(method: &MethodDescriptor) -> String {
     format!("/{}/{}", method.parent_service().full_name(), method.name())
 }
 
-/// Returns the table of the records that the method reads by id: `GetTool` returns a `Tool`.
+/// Returns the table of a method that reads a record by id: `tools` for `GetTool`.
 fn read_table(method: &MethodDescriptor) -> Option<String> {
     let record = method.output();
     let is_read = method.name() == format!("Get{}", record.name());

@@ -1,14 +1,14 @@
 //! Generates the model's Rust from the annotations of the protos.
 //!
 //! - A message with `google.api.resource` is a row of the table named by its plural (rows.rs).
-//! - A message that is stored whole is derived as serde JSON (json.rs).
+//! - A message that is stored whole derives the traits of serde (json.rs).
 //! - `buf.validate` becomes a `Validate` implementation (rules.rs).
 //! - Requests, responses and records implement the small traits of the registry's flow (shapes.rs).
 //! - `string.in` of a record's state becomes an enum (states.rs).
 //! - A service becomes a trait and a function to serve it (services.rs). A tenant's slug in a request
 //!   becomes the tenant's id (tenants.rs).
-//! - `authority.auth.v1.access` becomes the table of callers that each method admits (access.rs),
-//!   `authority.auth.v1.visibility` the table of fields that a tenant's callers see (visibility.rs).
+//! - `authority.auth.v1.access` becomes the table of callers that each method admits (access.rs).
+//!   `authority.auth.v1.visibility` becomes the table of fields that tenants see (visibility.rs).
 //!
 //! This crate is for build scripts: an error in a proto panics with the name of the method or
 //! field. `tests/generated.rs` shows the code that is generated for a small proto.
@@ -49,8 +49,7 @@ pub fn packages(pool: &DescriptorPool) -> BTreeSet<String> {
 /// # Errors
 /// If a file cannot be written.
 pub fn messages(pool: &DescriptorPool, mut files: FileDescriptorSet) -> io::Result<()> {
-    // prost needs google.protobuf to derive Copy. Of the other files, only our own packages are
-    // needed.
+    // prost needs google.protobuf to derive Copy. All other packages except our own are left out.
     files.file.retain(|file| {
         let package = file.package();
         package == "google.protobuf" || is_ours(package)

@@ -50,7 +50,7 @@ pub(crate) fn is_nullable(field: &FieldDescriptor) -> bool {
 
 /// Whether the server fills the field if a client leaves it out (AIP-203, `NON_EMPTY_DEFAULT`).
 ///
-/// For such a field, an absent value differs from an empty text, and every record has a value.
+/// For such a field, absent and empty are different values. Every stored record has a value.
 pub(crate) fn is_filled(field: &FieldDescriptor) -> bool {
     const NON_EMPTY_DEFAULT: i32 = 7;
     let value = extension(&field.options(), "google.api.field_behavior");
@@ -81,7 +81,7 @@ pub(crate) fn finals(field: &FieldDescriptor) -> Vec<String> {
     value.map(|field| texts(field, "final")).unwrap_or_default()
 }
 
-/// Whether a record stores this message of the service whole in a column.
+/// Whether the message is one of the service's own and some record stores it whole in a column.
 ///
 /// The column is `jsonb`, or `jsonb[]` if the field is repeated.
 pub(crate) fn is_stored_whole(message: &MessageDescriptor) -> bool {

@@ -1,5 +1,4 @@
-//! Generates a row for each message with `google.api.resource`: adds diesel's derives to prost's
-//! struct.
+//! Makes each message with `google.api.resource` a row: adds diesel's derives to prost's struct.
 
 use std::collections::BTreeMap;
 
@@ -105,7 +104,7 @@ pub(crate) fn sql(message: &MessageDescriptor) -> TokenStream {
     }
 }
 
-/// Generates the conversions to the message types of computed fields.
+/// Generates the conversions from `Computed` to the message types of computed fields.
 ///
 /// The value is null until code fills the field. The model's src/wire/computed.rs has the
 /// conversions to texts and lists.

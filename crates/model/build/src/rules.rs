@@ -248,7 +248,7 @@ impl Member<'_> {
         if least.is_none() && most.is_none() {
             return None;
         }
-        // For a required field, `required` already reports that it is empty.
+        // If the field is required, `required` already reports an empty value.
         let least = least.filter(|least| !self.rules.is_required() || least.to_string() != "1");
         let least = least.unwrap_or_else(|| quote!(0));
         let most = most.unwrap_or_else(|| quote!(usize::MAX));

@@ -28,7 +28,7 @@ pub(crate) fn of(pool: &DescriptorPool) -> TokenStream {
 
         #tenants
 
-        /// Writing methods without a record id in their messages: see [`WrittenRecord`].
+        /// Methods that write and have no record id in their messages: see [`WrittenRecord`].
         pub const WITHOUT_RECORD: &[&str] = &[#(#unnamed),*];
 
         #code
@@ -67,8 +67,8 @@ fn service(service: &ServiceDescriptor) -> TokenStream {
     }
 }
 
-/// Generates a call of the method, which also reports the written record's id if its messages
-/// contain it.
+/// Generates a call of the method. If the method's messages contain the id of the written record,
+/// the call also reports this id.
 fn handler(method: &MethodDescriptor) -> TokenStream {
     let call = format_ident!("{}", names::snake(method.name()));
     let input = names::path(&method.input());
@@ -96,7 +96,7 @@ fn writes(method: &MethodDescriptor) -> bool {
     http_bindings(method, &Options::default()).iter().any(|binding| binding.method != "GET")
 }
 
-/// Whether the method only makes decisions, which are records themselves: its calls are not logged.
+/// Whether the method only makes decisions. Its calls are not logged: each decision has a record.
 fn decides(method: &MethodDescriptor) -> bool {
     method.parent_service().package_name() == "authority.runtime.v1"
 }
@@ -109,7 +109,7 @@ enum Id {
     Asked(TokenStream),
 }
 
-/// Finds the record id in the response, in the record inside it, or else in the request.
+/// Finds the record id in the response, in the record of the response, or else in the request.
 ///
 /// After a create, only the response contains the id.
 fn record(method: &MethodDescriptor) -> Option<Id> {

@@ -115,7 +115,7 @@ fn request(message: &MessageDescriptor, path: &TokenStream) -> TokenStream {
     quote!(#by_id #listing #with_record)
 }
 
-/// Implements an export, which takes its list's filters and returns the list's records.
+/// Implements an export: a request with the filters of a list, and a stream of the list's records.
 fn export(message: &MessageDescriptor, path: &TokenStream) -> TokenStream {
     if let Some((field, record)) = carried(message) {
         let (field, record) = (names::field(&field), names::path(&record));

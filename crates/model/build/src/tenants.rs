@@ -1,6 +1,6 @@
 //! Generates the completion of tenants' slugs in requests.
 //!
-//! A request may name a tenant by its slug wherever it names it by its id.
+//! Wherever a request has a tenant's id, the client may send the tenant's slug instead.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +13,8 @@ use crate::{
     options::{self, Behaviour},
 };
 
-/// Implements `TenantIds` for the requests of all methods, and for the messages with a tenant's id
-/// inside them.
+/// Implements `TenantIds` for the requests of all methods, and for the messages inside these
+/// requests that have a tenant's id.
 pub(crate) fn of(methods: impl Iterator<Item = MethodDescriptor>) -> TokenStream {
     let (mut requests, mut found) = (BTreeSet::new(), BTreeMap::new());
     for method in methods {
@@ -46,7 +46,7 @@ fn collect(message: &MessageDescriptor, found: &mut BTreeMap<String, Completed>)
     if let Some(known) = found.get(name) {
         return !known.code.is_empty();
     }
-    // A message that contains itself finds this entry.
+    // Ends the recursion for a message that contains itself.
     let entry = || Completed { message: message.clone(), code: TokenStream::new() };
     found.insert(name.to_owned(), entry());
     let code: TokenStream = message.fields().filter_map(|field| complete(&field, found)).collect();
@@ -55,7 +55,7 @@ fn collect(message: &MessageDescriptor, found: &mut BTreeMap<String, Completed>)
     has_ids
 }
 
-/// Generates the statement that completes the ids in a field, if it has any.
+/// Generates the statement that completes the tenants' ids in a field, if the field has any.
 fn complete(
     field: &FieldDescriptor,
     found: &mut BTreeMap<String, Completed>,
@@ -79,7 +79,7 @@ fn complete(
     Some(code)
 }
 
-/// Whether a client names a tenant by its id in this field.
+/// Whether a client sends the id of a tenant in this field.
 fn is_id(field: &FieldDescriptor) -> bool {
     let is_named = field.name() == "tenant_id" || field.name().ends_with("_tenant_id");
     is_named && !field.is_list() && options::behaviour(field) != Some(Behaviour::OutputOnly)

@@ -1,4 +1,4 @@
-//! Generates the static table `VISIBLE`: the fields of each record that callers of its tenant see
+//! Generates the static table `VISIBLE`: for each record, the fields that its tenant's callers see
 //! (`authority.auth.v1.visibility`).
 
 use proc_macro2::TokenStream;

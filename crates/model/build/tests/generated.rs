@@ -1,6 +1,6 @@
 //! Compares the code generated for `sample.proto` with `tests/sample/`.
 //!
-//! To update it, run `AUTHORITY_UPDATE=1 cargo test -p authority-model-build`.
+//! To update that folder, run `AUTHORITY_UPDATE=1 cargo test -p authority-model-build`.
 
 use std::{env, fs, path::Path};
 

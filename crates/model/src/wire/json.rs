@@ -226,7 +226,7 @@ fn value_len(value: &Value) -> usize {
     }
 }
 
-/// Returns the length of a field with `length` bytes, its tag of one byte and its length included.
+/// Returns the length of a field with `length` bytes, including its tag of one byte and its length.
 fn delimited(length: usize) -> usize {
     1 + encoded_len_varint(length as u64) + length
 }
@@ -260,8 +260,8 @@ fn from_double(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() <= EXACT as f64 {
         return Value::Number(whole.into());
     }
-    // Only protobuf can contain a number that is not finite. Its replacement contains U+0000, which
-    // texts must not contain: validation therefore reports the field.
+    // Only protobuf can contain a number that is not finite. A text with U+0000 replaces the
+    // number. Texts must not contain U+0000: validation reports the field.
     Number::from_f64(number).map_or_else(|| NOT_FINITE.into(), Value::Number)
 }
 

@@ -58,7 +58,7 @@ mod tests {
         prost_types::Struct::decode(bytes).map(object).map_err(|error| error.to_string())
     }
 
-    /// Every change of one byte, and every cut, of texts with each kind of value.
+    /// Changes each byte of texts with each kind of value to every other byte, and cuts the texts.
     #[test]
     fn objects_are_read_as_prost_reads_them() {
         let deep = "[".repeat(40) + &"]".repeat(40);
@@ -78,14 +78,14 @@ mod tests {
                 let with = |byte: u8| [&whole[..at], &[byte], &whole[at + 1..]].concat();
                 let mut all: Vec<_> = (0..=u8::MAX).map(with).collect();
                 all.push(whole[..at].to_vec());
-                // Another value of the same entry, and of the same field.
+                // Entries and fields that occur twice.
                 all.push([&whole[..at], &whole[..]].concat());
                 all
             });
             for bytes in changed.chain([whole.clone(), whole.repeat(2)]) {
                 let ours = Json::decode(&bytes[..]).map(|json| Value::Object(json.0));
                 let ours = ours.map_err(|error| error.to_string());
-                // Prost reads an entry of a map whatever its wire type is. Here it must be a message.
+                // Prost reads entries of any wire type. Here, an entry must be a message.
                 let entry = "Struct.fields: invalid wire type";
                 if ours.as_ref().is_err_and(|error| error.contains(entry)) {
                     others += 1;

@@ -118,7 +118,7 @@ impl TenantIds for crate::proto::sample::UpdateLampRequest {
     }
 }
 impl TenantIds for crate::proto::sample::WatchLampsRequest {}
-/// Writing methods without a record id in their messages: see [`WrittenRecord`].
+/// Methods that write and have no record id in their messages: see [`WrittenRecord`].
 pub const WITHOUT_RECORD: &[&str] = &[];
 /// The methods of `authority.sample.v1.LampService`.
 #[tonic::async_trait]
