@@ -79,7 +79,7 @@ pub fn sign_act(act: &Act<'_>, signer: &Signer) -> Result<SignedAct, Error> {
     Ok(SignedAct { text: sign(&text, signer)?, by_salt, comment_salt })
 }
 
-/// Returns the salted digest of the text as a JSON string, as for the digests of contexts.
+/// Returns the salted digest of the text in its JSON form, with quotation marks.
 fn digest(salt: &[u8; 16], text: &str) -> Result<String, Error> {
     let text = serde_json_canonicalizer::to_vec(&text)?;
     Ok(digest_text(&salted_digest(salt, &text)))

@@ -18,8 +18,8 @@ pub struct Sealed {
     /// The signed bytes.
     pub record: Vec<u8>,
     pub context: Vec<u8>,
-    /// The decision's own facts: the digests of the gathered facts and of reality, counters,
-    /// approval, decline and the offsets of time zones.
+    /// The decision's own facts: counters, the approval, the decline, the offsets of time zones,
+    /// and the digests of the gathered facts and of reality.
     pub facts: Vec<u8>,
     pub salts: Salts,
     /// The gathered facts, with policies by reference; `None` if they were deleted.
@@ -117,7 +117,7 @@ impl Sealed {
         gathered.ok_or(Error::Unreadable("the gathered facts"))
     }
 
-    /// Returns the recorded decision and its time.
+    /// Returns the recorded verdict and its time.
     ///
     /// # Errors
     /// The record cannot be read.

@@ -40,7 +40,7 @@ pub struct Manifest {
 pub enum Content {
     /// Decisions with all of their evidence.
     Decisions,
-    /// The place of each decision in the decisions object with the same part number.
+    /// The position of each decision in the `decisions` object with the same part number.
     Index,
     /// Versions of records that were replaced or deleted in the month.
     Versions,
@@ -70,10 +70,10 @@ pub struct Object {
     pub last_id: Option<String>,
     /// The object's name. It is in the same folder as the manifest.
     pub name: String,
-    /// The number of the part, from 1 for each content. An index has the number of the part that it
-    /// indexes.
+    /// The number of the part; each content starts at 1. An index has the same number as the
+    /// decisions that it lists.
     pub part: u32,
-    /// `sha256:` and hex of the object.
+    /// `sha256:` and the object's SHA-256 in hex.
     pub sha256: String,
 }
 

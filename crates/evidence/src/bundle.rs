@@ -1,4 +1,4 @@
-//! The bundle `svc.evidence.bundle.v1`: a pack with all data to verify and replay it offline.
+//! The bundle `svc.evidence.bundle.v1`: a pack and the data to verify and replay its decision.
 
 use authority_crypto::sha256;
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ pub const BUNDLE_KIND: &str = "svc.evidence.bundle.v1";
 /// checkpoint in the pack.
 ///
 /// # Errors
-/// A part is not JSON, which is a bug.
+/// A text is missing, or a part is not JSON, which is a bug.
 pub fn bundle(pack: &str, sealed: &Sealed, key: &Value, log_key: &str) -> Result<String, Error> {
     if named(sealed.gathered()?)?.iter().any(|sha256| !sealed.texts.contains_key(sha256)) {
         return Err(Error::Unreadable("the text of a policy or of an input schema"));
@@ -69,7 +69,7 @@ fn named(facts: &[u8]) -> Result<BTreeSet<String>, Error> {
     Ok(of_policies.chain(schemas(facts)?).collect())
 }
 
-/// Returns the texts that the facts refer to by digest and that still exist, in order of digest.
+/// Returns the facts, and the texts that they refer to and that still exist, in order of digest.
 fn blobs(sealed: &Sealed) -> Result<Vec<Value>, Error> {
     let read = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes);
     let facts = sealed.gathered()?;

@@ -5,14 +5,14 @@
 
 use serde_json::{Map, Number, Value};
 
-/// The largest integer that is written directly. Up to it, a double represents every integer
-/// exactly, and all implementations of RFC 8785 write it in the same way.
+/// The largest integer that is written directly. Up to this integer, a double represents every
+/// integer exactly, and all implementations of RFC 8785 write it in the same way.
 const EXACT: u64 = 1 << 53;
 
 /// Writes an object.
 ///
 /// # Errors
-/// RFC 8785 cannot represent a number.
+/// The object has a number that RFC 8785 cannot represent.
 pub(crate) fn object(members: &Map<String, Value>) -> Result<Vec<u8>, serde_json::Error> {
     let mut text = Vec::with_capacity(256);
     write_object(members, &mut text)?;

@@ -1,4 +1,4 @@
-//! Gathered facts with their canonical bytes and digests, which decisions can share.
+//! Gathered facts with their canonical bytes and digests. Several decisions can share them.
 
 use authority_crypto::sha256;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::Error;
 use authority_decision::{Facts, Gathered, Request, facts::sources, input_schema::InputSchema};
 
-/// Facts or a text as bytes (facts in RFC 8785 form), stored once under their SHA-256.
+/// The bytes of facts (in RFC 8785 form) or of a text, stored once under their SHA-256.
 pub struct Blob {
     pub body: Vec<u8>,
     pub sha256: [u8; 32],
@@ -40,8 +40,8 @@ pub struct PreparedFacts {
     pub reality: Option<Blob>,
     /// The texts of the tools' input schemas.
     pub schemas: Vec<Blob>,
-    /// Which data was read, in canonical JSON: ids, versions and SHA-256, including data that was
-    /// looked for and does not exist.
+    /// The data that was read, in canonical JSON: ids, versions and SHA-256. Includes data that was
+    /// looked for but does not exist.
     pub index: Box<RawValue>,
 }
 

@@ -68,7 +68,7 @@ pub fn is_hex(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Returns the text form of all digests: `sha256:` and hex.
+/// Returns the text form of a digest: `sha256:` and hex.
 pub fn digest_text(digest: &[u8; 32]) -> String {
     let mut text = String::with_capacity(7 + 64);
     text.push_str("sha256:");

@@ -1,7 +1,7 @@
 //! The evidence pack `svc.evidence.pack.v1`: a signed record with its place in a transparency log.
 //!
-//! The pack without the field `log` is the leaf in the log. Its fields are in the order of RFC
-//! 8785, as in `record.rs`.
+//! The pack without the field `log` is the leaf in the log. The structs declare their fields in the
+//! order of RFC 8785, as in `record.rs`.
 
 use authority_crypto::sha256;
 use authority_ids::{DecisionId, EvidenceId};
@@ -107,7 +107,7 @@ pub fn leaf(sealing: &Sealing<'_>) -> Result<Vec<u8>, Error> {
     Ok(serde_json::to_vec(&pack)?)
 }
 
-/// Returns the whole pack from a stored row: its leaf and its place in a log.
+/// Returns the whole pack of a stored leaf and its place in a log.
 ///
 /// # Errors
 /// The leaf is not the output of [`leaf`].

@@ -47,8 +47,8 @@ pub struct Recorded {
     pub signature: [u8; 64],
     pub context: Vec<u8>,
     pub context_salt: [u8; 16],
-    /// The facts besides the request: the digests of the gathered facts and of reality, counters,
-    /// approval, decline and the offsets of time zones.
+    /// The facts besides the request: counters, the approval, the decline, the offsets of time
+    /// zones, and the digests of the gathered facts and of reality.
     pub facts: Vec<u8>,
     pub facts_salt: [u8; 16],
 }

@@ -15,7 +15,7 @@ pub const REPORT_KIND: &str = "svc.decision.report.v1";
 pub struct OutcomeReport<'a> {
     pub tenant_id: &'a TenantId,
     pub decision_id: &'a DecisionId,
-    /// SHA-256 of the decision's record, which binds the report to the decision.
+    /// SHA-256 of the decision's record. It binds the report to the decision.
     pub record_digest: &'a [u8; 32],
     /// `executed`, `failed` or `abandoned`.
     pub outcome: &'a str,

@@ -28,7 +28,7 @@ use authority_decision::{
 /// The record contains only a digest of the context.
 ///
 /// # Errors
-/// The record or the context cannot be parsed as this service wrote it.
+/// The record or the context does not have the form that this service writes.
 pub fn request(record: &[u8], context: &[u8]) -> Result<Request, Error> {
     let mut record: Map<String, Value> = serde_json::from_slice(record)?;
     let context: Value = serde_json::from_slice(context)?;
@@ -45,7 +45,7 @@ pub fn request(record: &[u8], context: &[u8]) -> Result<Request, Error> {
 /// Returns the authority under which the decision permits or holds the action.
 ///
 /// # Errors
-/// The record names no authority, or cannot be parsed as this service wrote it.
+/// The record names no authority, or does not have the form that this service writes.
 pub fn authority(record: &[u8]) -> Result<AuthorityUsed, Error> {
     #[derive(Deserialize)]
     struct Record {
@@ -59,7 +59,7 @@ pub fn authority(record: &[u8]) -> Result<AuthorityUsed, Error> {
     Ok(record.verdict.authority)
 }
 
-/// When a decision permitted an action, and by when the action must begin.
+/// The time when a decision permitted an action, and the time by which the action must begin.
 #[derive(Deserialize)]
 pub struct Permission {
     #[serde(with = "moment")]
@@ -71,7 +71,7 @@ pub struct Permission {
 /// Returns the times of the permission in a record.
 ///
 /// # Errors
-/// The decision isn't an allow, or the record can't be parsed as this service wrote it.
+/// The decision isn't an allow, or the record does not have the form that this service writes.
 pub fn permission(record: &[u8]) -> Result<Permission, Error> {
     Ok(serde_json::from_slice(record)?)
 }
@@ -100,7 +100,7 @@ pub struct Digests {
 /// Returns the digests of the facts that are stored separately from a decision's `facts`.
 ///
 /// # Errors
-/// The facts cannot be parsed as this service wrote them.
+/// The facts do not have the form that this service writes.
 pub fn digests(facts: &[u8]) -> Result<Digests, Error> {
     let seen: Seen = serde_json::from_slice(facts)?;
     let read = |text: &String| {
@@ -117,7 +117,7 @@ pub fn digests(facts: &[u8]) -> Result<Digests, Error> {
 /// Returns the approval that a decision used, with the acts that counted.
 ///
 /// # Errors
-/// The facts cannot be parsed as this service wrote them.
+/// The facts do not have the form that this service writes.
 pub fn approval(facts: &[u8]) -> Result<Option<Approval>, Error> {
     let seen: Seen = serde_json::from_slice(facts)?;
     Ok(seen.approval)
@@ -129,14 +129,14 @@ pub struct StoredFacts<'a> {
     /// The facts of this decision alone, with the digests of the other facts.
     pub own: &'a [u8],
     pub gathered: &'a [u8],
-    /// `None` if the facts do not name reality, or it was deleted.
+    /// `None` if the facts do not name reality, or reality was deleted.
     pub reality: Option<&'a [u8]>,
 }
 
 /// Returns references to the policies. [`facts`] needs their texts.
 ///
 /// # Errors
-/// The gathered facts cannot be parsed as this service wrote them.
+/// The gathered facts do not have the form that this service writes.
 pub fn policies(gathered: &[u8]) -> Result<Vec<PolicyReference>, Error> {
     #[derive(Deserialize)]
     struct Policies {
@@ -149,7 +149,7 @@ pub fn policies(gathered: &[u8]) -> Result<Vec<PolicyReference>, Error> {
 /// Returns the SHA-256 of the input schemas that [`facts`] needs, in lower-case hex.
 ///
 /// # Errors
-/// The gathered facts cannot be parsed as this service wrote them.
+/// The gathered facts do not have the form that this service writes.
 pub fn schemas(gathered: &[u8]) -> Result<Vec<String>, Error> {
     #[derive(Deserialize)]
     struct Schemas {
@@ -267,7 +267,7 @@ pub struct Recorded {
 /// Returns the recorded verdict and its time.
 ///
 /// # Errors
-/// The record cannot be parsed as this service wrote it.
+/// The record does not have the form that this service writes.
 pub fn recorded(record: &[u8]) -> Result<Recorded, Error> {
     #[derive(Deserialize)]
     struct Record {

@@ -97,8 +97,8 @@ impl Transparency {
 impl Sealer {
     /// Seals pages of the tenant's unsealed decisions after `after`.
     ///
-    /// Reads the next page while one is written. Returns the id of the last sealed decision if
-    /// there may be more after it.
+    /// Reads the next page while a page is written. Returns the id of the last sealed decision if
+    /// there may be unsealed decisions after it.
     async fn seal_pages(
         self: &Arc<Self>,
         tenant_id: &TenantId,

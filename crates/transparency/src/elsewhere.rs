@@ -51,7 +51,7 @@ impl Elsewhere {
 
     /// Returns the note's checkpoint, if this service signed it.
     ///
-    /// Otherwise anyone who can write to the sink could make the log start new epochs.
+    /// Without this check, anyone who can write to the sink could make the log start new epochs.
     fn genuine(&self, tenant_id: &TenantId, note: &str) -> Option<Checkpoint> {
         let Ok(note) = SignedCheckpoint::parse(note) else {
             tracing::warn!(tenant.id = %tenant_id, "failed to read a checkpoint kept elsewhere");

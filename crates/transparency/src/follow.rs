@@ -19,7 +19,7 @@ use authority_core::{
 use authority_evidence::log::note::SignedCheckpoint;
 
 const EVERY: Duration = Duration::from_secs(1);
-/// How far back heads are read again. A head's `signed_at` is earlier than its commit.
+/// Each run starts this long before the last run: a head's `signed_at` is earlier than its commit.
 const LATE: TimeDelta = TimeDelta::minutes(1);
 
 /// Returns the worker that follows the heads.

@@ -1,5 +1,4 @@
-//! Metrics of how far sealing is behind for tenants with `auto_seal`. They have no labels of
-//! tenants.
+//! Metrics of the unsealed decisions of tenants with `auto_seal`, in total for all tenants.
 
 use std::time::Duration;
 
@@ -14,8 +13,8 @@ use diesel::{
 
 const EVERY: Duration = Duration::from_secs(15);
 
-/// Counts the unsealed decisions after the log's last leaf, and the age of the oldest. At most
-/// 10,000 are counted for each tenant. Earlier unsealed decisions are not counted.
+/// Returns the number of unsealed decisions after the logs' last leaves, and the age of the oldest.
+/// At most 10,000 are counted for each tenant. Decisions before the last leaf are not counted.
 const LAG: &str = "SELECT count(*) AS count, \
          coalesce(extract(epoch FROM clock_timestamp() - min(open.evaluated_at)), 0)::float8 AS oldest \
      FROM tenants t \

@@ -16,7 +16,7 @@ use futures_util::FutureExt;
 
 use super::{Error, Transparency, seal::Packs, service::whole};
 
-/// A page's decisions in the order of ids. Held decisions have the id of their approval request.
+/// A page's decisions in the order of ids, held ones with the id of their approval request.
 type Decisions = Vec<(Stored, Option<String>)>;
 
 impl Transparency {

@@ -48,7 +48,7 @@ struct ReplayResult {
     policy: Option<PinnedPolicy>,
 }
 
-/// The data on which a replay decides, or why it can't.
+/// The data on which a replay decides, or the reason why it cannot decide.
 enum Ground {
     /// The stored data differs from the sealed data in this field.
     Altered(String),
@@ -283,7 +283,7 @@ fn current(
     compared(stored, &authority_decision::decide(&request, &facts, now), None)
 }
 
-/// Subtracts the decision's own use of counters and of its approval. The facts are then as if the
+/// Undoes the decision's own use of counters and of its approval. The facts are then as if the
 /// decision had not been made yet.
 fn unspend(stored: &Stored, used: Option<&str>, facts: &mut Facts) {
     if let Some(approval) = facts.approval.as_mut().filter(|one| Some(one.id.as_str()) == used) {
@@ -345,7 +345,7 @@ fn pinned(stored: &Stored, policy: PinnedPolicy, text: &str) -> Result<ReplayRes
         }
     }
     let mut facts = Facts { gathered: Arc::new(gathered), ..facts };
-    // The pinned text may read the local time where the sealed one did not.
+    // The pinned text may read the local time even if the sealed text did not.
     let (request, head) = (stored.sealed.request()?, stored.sealed.head()?);
     time_zones::complete(&request.action, &mut facts, head.evaluated_at);
     match stored.sealed.decide_with(facts) {

@@ -37,7 +37,7 @@ pub(super) struct SealRequest {
     pub(super) done: oneshot::Sender<Result<String, Refused>>,
 }
 
-/// Why a decision was not sealed. It can be copied to every request of a batch.
+/// The reason why a decision was not sealed. Every request of a batch gets a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
     Unknown,

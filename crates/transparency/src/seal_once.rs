@@ -2,7 +2,7 @@
 //!
 //! The decision's place in the log and the response stored for the key are committed together. The
 //! sealer (`seal.rs`) works in batches and has no idempotency keys. Here each decision has its own
-//! transaction. A node runs only one at a time. At most one connection then waits for a log.
+//! transaction. A node runs one at a time: no more than one connection waits for a log.
 
 use std::{collections::HashSet, sync::Arc};
 

@@ -4,8 +4,8 @@
 //! different leaves at indexes that it had already signed. A checkpoint is therefore signed only
 //! for a log that continues the checkpoint remembered here. The files are the signed notes
 //! themselves, as text. A node remembers the checkpoints that it signs. By following the logs'
-//! heads (`follow.rs`) it also remembers the checkpoints of other nodes. After a restore, the first
-//! node that seals then notices it.
+//! heads (`follow.rs`) it also remembers the checkpoints of other nodes. The first node that seals
+//! after a restore therefore notices the restore.
 //!
 //! A checkpoint is written to a temporary file before the commit. A full disk therefore prevents
 //! the commit. After the commit the file is renamed, which needs no disk space.
@@ -147,7 +147,7 @@ fn private_file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Makes files of older versions private. These versions created files without the mode.
+/// Makes files private that older versions created without the mode.
 fn make_private(folder: &Path) {
     let Ok(files) = fs::read_dir(folder) else { return };
     #[cfg(unix)]

@@ -87,7 +87,7 @@ impl Checkpoint {
     }
 }
 
-/// A checkpoint with its log's signature over `body`, which is not verified yet.
+/// A checkpoint with its log's signature over `body`. The signature is not verified yet.
 ///
 /// The signing key has the name `checkpoint.origin` and the id `key_id`.
 #[derive(Clone, Debug, PartialEq, Eq)]

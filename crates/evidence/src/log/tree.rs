@@ -21,11 +21,11 @@ pub enum Error {
 
 /// The most leaves of a tree: the range of PostgreSQL's `bigint`.
 ///
-/// It limits an inclusion path to 63 hashes, the most that a proof may have.
+/// With this limit, an inclusion path has at most 63 hashes, as a proof requires.
 pub const MAX_SIZE: u64 = (1 << 63) - 1;
 
-/// The position of a complete subtree. It covers `1 << level` leaves from `index << level` on.
-/// Level 0 has the hashes of the leaves.
+/// The position of a complete subtree. The subtree covers `1 << level` leaves from `index << level`
+/// on. Level 0 has the hashes of the leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId {
     pub level: u8,
@@ -91,7 +91,7 @@ impl Frontier {
     /// Appends a leaf.
     ///
     /// `completed` receives every node that is now complete, from the leaf upwards. These are the
-    /// rows to store.
+    /// nodes to store.
     ///
     /// # Errors
     /// The tree has [`MAX_SIZE`] leaves. It is then unchanged.
@@ -105,8 +105,7 @@ impl Frontier {
         }
         let (mut id, mut hash) = (NodeId { level: 0, index: self.size }, leaf);
         completed(id, hash);
-        // A right child completes its parent. Its left sibling is then the last hash of the
-        // frontier.
+        // A right child completes its parent. The left child is then the last hash of the frontier.
         while id.index % 2 == 1
             && let Some(left) = self.hashes.pop()
         {
@@ -175,7 +174,7 @@ fn fold(hashes: impl IntoIterator<Item = Hash, IntoIter: DoubleEndedIterator>) -
 
 /// Returns the nodes of the [`Frontier`] of a tree with `size` leaves, in the same order.
 ///
-/// With their hashes, a tree or an earlier state of it can be restored from storage.
+/// With the hashes of these nodes, a tree or an earlier state of it can be restored from storage.
 pub fn right_edge(size: u64) -> Vec<NodeId> {
     Span { begin: 0, end: size }.nodes().collect()
 }
@@ -241,8 +240,8 @@ fn inclusion_spans(index: u64, size: u64) -> Option<Vec<Span>> {
 
 /// Returns the subtrees of the proof.
 ///
-/// These are, at each step down to the old tree's right edge, the subtree that doesn't contain the
-/// edge; and finally the last complete subtree of the old tree.
+/// Each step down to the old tree's right edge adds the subtree without this edge. The last
+/// complete subtree of the old tree comes last.
 fn consistency_spans(from: u64, to: u64) -> Option<Vec<Span>> {
     if from > to {
         return None;

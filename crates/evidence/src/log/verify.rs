@@ -1,14 +1,14 @@
 //! Verifies proofs: that a leaf is in a tree, and that one tree continues another.
 //!
-//! They use the algorithms of RFC 9162, sections 2.1.3.2 and 2.1.4.2, for the trees of RFC 6962.
-//! They do not depend on how a tree is stored.
+//! The algorithms are in RFC 9162, sections 2.1.3.2 and 2.1.4.2, for the trees of RFC 6962. They do
+//! not depend on how a tree is stored.
 
 use super::tree::{Hash, empty_root, node_hash};
 
 /// Whether `path` proves that a leaf is in a tree (RFC 9162, section 2.1.3.2).
 ///
-/// `leaf` is the hash of the leaf with number `index`. The tree has `size` leaves and this root. A
-/// path of the wrong length is not a proof.
+/// `leaf` is the hash of the leaf with number `index`. The tree has `size` leaves and the root
+/// `root`. A path of the wrong length is not a proof.
 pub fn verify_inclusion(leaf: &Hash, index: u64, size: u64, path: &[Hash], root: &Hash) -> bool {
     if index >= size {
         return false;

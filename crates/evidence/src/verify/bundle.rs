@@ -1,4 +1,4 @@
-//! Checks a bundle: the pack, the data of its record's digests, and the decision itself.
+//! Checks a bundle: the pack, the data that the record contains as digests, and the decision.
 
 use std::{
     collections::{HashMap, HashSet},

@@ -2,7 +2,7 @@
 //! the lines are one whole export of one tenant.
 //!
 //! The lines can't show that the service exported every decision. For that, `places.rs` checks the
-//! places of their packs in the log.
+//! places of the decisions' packs in the log.
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
@@ -16,7 +16,7 @@ use super::{
     signed,
 };
 
-/// Why an export, or its packs, are not valid.
+/// The reason why an export or its packs are not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExportFault {
     #[error("unreadable: the file is empty: no decision was verified")]
@@ -57,7 +57,7 @@ pub enum ExportFault {
 }
 
 impl ExportFault {
-    /// Whether the file can't be read as an export, rather than being an invalid one.
+    /// Whether the file can't be read. Otherwise it is an invalid export.
     pub fn is_unreadable(&self) -> bool {
         let fault = match self {
             Self::Line { fault, .. } | Self::Pack { fault, .. } => Some(fault),
@@ -103,7 +103,7 @@ pub struct Summary {
     pub decided: BTreeMap<String, u64>,
 }
 
-/// Verifies the lines of one export. Its memory does not grow with the file.
+/// Verifies the lines of one export. The memory used does not grow with the file.
 #[derive(Clone)]
 pub struct Export<'a> {
     keys: &'a KeySet,
@@ -172,7 +172,7 @@ impl<'a> Export<'a> {
         Ok(())
     }
 
-    /// Returns the content of the export, after its last line.
+    /// Returns the content of the export. Call it after the last line.
     ///
     /// # Errors
     /// The export has no last line, or no decision.
@@ -236,7 +236,7 @@ fn decision(document: &Value, keys: &KeySet, line: u64) -> Result<Exported, Faul
         let same = summary[member] == *signed;
         need(same, &format!("decision.{member}"), "is not the record's")?;
     }
-    // The two may differ in the zeros of the fraction.
+    // The two times may differ in trailing zeros of the fraction.
     let moment = |value: &Value| {
         let text = value.as_str().filter(|text| pack::milliseconds(text).is_some());
         DateTime::parse_from_rfc3339(text?).ok()

@@ -29,7 +29,7 @@ pub(super) fn check(pack: &Value, trusted: LogTrust<'_>, path: &str) -> Result<(
     let note = SignedCheckpoint::parse(&proof.checkpoint_note);
     let note = note.map_err(|why| broken(why.to_string()))?;
     let checkpoint = &note.checkpoint;
-    // Signature lines of other names, for example of witnesses, would not be verified.
+    // Signatures of others, such as witnesses, are refused: they would not be verified.
     let alone = signed(&note.body, &checkpoint.origin, note.key_id, &note.signature);
     need(alone == proof.checkpoint_note, &at("proof"), "must hold one signature, the log's")?;
     let plain = checkpoint.origin.bytes().all(|byte| byte.is_ascii_graphic());

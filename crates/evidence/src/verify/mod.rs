@@ -67,7 +67,7 @@ impl Trust {
     }
 }
 
-/// How far a valid file could be verified.
+/// The extent to which a valid file was verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Valid {
     /// Every signature is by a trusted key.
@@ -94,14 +94,14 @@ impl std::fmt::Display for Valid {
     }
 }
 
-/// Why a file is not valid.
+/// The reason why a file is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     #[error("invalid: {path}: {what}")]
     Invalid { path: String, what: String },
     #[error("unreadable: {0}")]
     Unreadable(String),
-    /// Two checkpoints of a log can be compared only with its proof that one continues the other.
+    /// Comparing two checkpoints requires the log's proof that one continues the other.
     #[error(
         "unproven: the checkpoints have {from} and {to} leaves: the log's proof that the one continues the \
          other is needed, GET {}", consistency_path(.slug, *.from, *.to)

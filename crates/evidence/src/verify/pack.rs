@@ -27,8 +27,8 @@ pub(super) fn check(
     log::check(pack, trusted, &format!("{at}log"))
 }
 
-/// Returns the id of a decision by its record. `bytes` is the record in RFC 8785 form, and `at` is
-/// the path of the record's parent with a dot, or empty.
+/// Computes the id of a decision from its record. `bytes` is the record in RFC 8785 form, and `at`
+/// is the path of the record's parent with a dot, or empty.
 pub(super) fn decision_id(record: &Value, bytes: &[u8], at: &str) -> Result<DecisionId, Fault> {
     let moment = record["evaluated_at"].as_str().and_then(milliseconds);
     let path = format!("{at}record.evaluated_at");
@@ -41,7 +41,7 @@ pub(super) fn milliseconds(text: &str) -> Option<u64> {
     let plain = text.strip_suffix('Z')?;
     let (whole, fraction) = plain.split_once('.').unwrap_or((plain, "0"));
     let digits = !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit());
-    // Each time has only one text form, without leap seconds or other separators.
+    // Leap seconds and separators other than `T` are refused.
     let strict =
         whole.len() == 19 && whole.as_bytes().get(10) == Some(&b'T') && !whole.ends_with(":60");
     let at = DateTime::parse_from_rfc3339(text).ok();

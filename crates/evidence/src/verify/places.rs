@@ -18,19 +18,19 @@ pub struct LogSpan {
     pub last: u64,
 }
 
-/// The places in the log of an export's decisions, which show if the log has further decisions.
+/// The places of an export's decisions in the log. A gap is a decision missing from the export.
 ///
 /// The places are kept as spans. The service seals decisions nearly in the order of their ids.
 /// Therefore only a few spans exist at a time.
 #[derive(Default)]
 pub struct LogPlaces {
     lines: u64,
-    /// By origin, the last index of each span by its first.
+    /// By origin: each span's last index by its first index.
     spans: BTreeMap<String, BTreeMap<u64, u64>>,
 }
 
 impl LogPlaces {
-    /// Verifies the next pack or bundle, which must be the pack of the next decision of the export.
+    /// Verifies the next pack or bundle. It must belong to the export's next decision.
     ///
     /// # Errors
     /// The pack is not valid, is of another decision, or has no place of its own in the tenant's
@@ -87,7 +87,7 @@ impl LogPlaces {
     }
 }
 
-/// Adds an index to spans that do not touch. Returns whether the index is new.
+/// Adds an index, and merges spans that then touch. Returns whether the index is new.
 fn insert(spans: &mut BTreeMap<u64, u64>, index: u64) -> bool {
     let before = spans.range(..=index).next_back().map(|(first, last)| (*first, *last));
     if before.is_some_and(|(_, last)| last >= index) {

@@ -75,7 +75,7 @@ fn value(node: Node, path: &Path<'_>) -> Result<Value, Fault> {
         Node::Bool(bool) => Value::Bool(bool),
         Node::Text(text) => Value::String(text),
         Node::Integer(number) => {
-            #[expect(clippy::cast_precision_loss, reason = "what is lost is beyond the bound")]
+            #[expect(clippy::cast_precision_loss, reason = "only larger numbers are rounded")]
             let size = (number as f64).abs();
             path.need(size < BEYOND, "is beyond 2^53-1")?;
             Value::from(i64::try_from(number).unwrap_or_default())

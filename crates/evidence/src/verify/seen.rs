@@ -13,8 +13,8 @@ use crate::log::{
 
 /// Verifies that a file's checkpoint and one seen elsewhere are of the same history.
 ///
-/// The file is a pack or a bundle. `seen` is a signed note, or the message of an audit stream that
-/// contains one. The file itself must be verified separately.
+/// The file is a pack or a bundle. `seen` is a signed note, or an audit stream's message that
+/// contains a note. The file itself must be verified separately.
 ///
 /// `consistency` is the response of `GET /v1/log/{slug}/consistency` for the two sizes.
 ///

@@ -1,4 +1,4 @@
-//! Checks signatures by keys of the service: kid, purpose, thumbprint, Ed25519.
+//! Checks signatures by the service's keys, and the kid, purpose and thumbprint of each key.
 
 use base64::{
     Engine,

@@ -67,7 +67,7 @@ fn consistency_is_that_of_the_definition() {
             assert_eq!(tree.consistency(from, to), path, "{from} to {to}");
             assert!(verify_consistency(from, &old, to, &new, &path), "{from} to {to}");
             assert!(!verify_consistency(from, &flipped(old, at), to, &new, &path));
-            // Every tree continues the empty tree, whatever its root is.
+            // Every tree continues the empty tree: the root of the larger tree is not checked.
             assert_eq!(
                 verify_consistency(from, &old, to, &flipped(new, at), &path),
                 from == 0 && to != 0
