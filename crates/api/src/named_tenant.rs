@@ -12,8 +12,8 @@ const SHOWN: usize = 100;
 
 /// Checks that the tenant exists. A deleted tenant is accepted.
 ///
-/// A tenant's own callers may name only their own tenant. For any other, they get the same error,
-/// whether it exists or not.
+/// A tenant's own callers may name only their own tenant. For any other tenant, they get the same
+/// error, whether that tenant exists or not.
 ///
 /// # Errors
 /// 400 about `tenant_id`, or the store cannot be read.

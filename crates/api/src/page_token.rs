@@ -142,7 +142,7 @@ mod tests {
             ..<_>::default()
         };
         assert_eq!(page(next), given);
-        // The value of a filter does not move into another filter.
+        // The same value in another filter gives another token.
         let by = |subject: Option<&str>, action: Option<&str>| {
             let (subject, action) = (subject.map(str::to_owned), action.map(str::to_owned));
             let request = ListDecisionsRequest { subject, action, ..<_>::default() };

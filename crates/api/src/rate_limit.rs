@@ -51,7 +51,7 @@ fn refusal(text: String, wait_seconds: u64, left: Remaining) -> ApiError {
     LIMIT_HEADERS.into_iter().zip(values).fold(refused, |all, (name, value)| all.with(name, value))
 }
 
-/// The remaining part of a limit. For the same limit, fewer calls are less.
+/// The remaining part of a limit. Two parts of the same limit are ordered by their calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Remaining {
     /// The calls that are left now, as far as this node knows, and the seconds until the whole limit
@@ -83,7 +83,7 @@ impl Remaining {
     }
 }
 
-/// The limits that a call counts for: of its caller, and of the caller's tenant.
+/// The limits that a call counts towards: the caller's, and those of the caller's tenant.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AppliedLimits([Option<Remaining>; 2]);
 

@@ -168,8 +168,7 @@ impl Connector<'_> {
             ));
         }
         if config.database.url.is_none() && !config.data_dir.is_dir() {
-            // Otherwise a new database would be created here, and the server would not accept its
-            // tokens.
+            // A token of a new database would be refused: no database is created here.
             return Err(Failure::new(format!(
                 "a service listens at {address}, but its folder `{}` is not here: run this in the \
                  folder where it was started, or give its --data-dir",

@@ -1,5 +1,5 @@
-//! Checks whether a record of the tenant uses an action that is to be suspended, or that a policy
-//! is for. A misspelt action would have no effect.
+//! Checks whether any record of the tenant uses the action of a quarantine or of a policy. A
+//! misspelt action would have no effect.
 
 use std::collections::BTreeSet;
 

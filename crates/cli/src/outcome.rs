@@ -104,8 +104,7 @@ impl From<config::Error> for Failure {
     }
 }
 
-/// The output of a command: text for people, alone on its line for capture by a shell, and JSON for
-/// scripts.
+/// The output of a command: text for people, which a shell can capture, and JSON for scripts.
 #[derive(Debug, Default)]
 pub struct CommandOutput {
     pub text: String,

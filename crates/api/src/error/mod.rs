@@ -1,6 +1,6 @@
 //! Every error that a client can receive, one code each, and its conversion to a gRPC status.
 //!
-//! Each module or crate has its own `Error`; `From` implementations map it to these.
+//! Each module or crate has its own `Error`, which a `From` implementation maps to [`ApiError`].
 
 mod of_core;
 mod withheld;
@@ -17,8 +17,8 @@ pub use withheld::without_secrets;
 /// `domain` of every `google.rpc.ErrorInfo`.
 pub const DOMAIN: &str = "authority";
 
-/// Metadata of the error for a role that may not call an operation: the role of the caller, and the
-/// roles that may.
+/// Metadata of the error for a role that may not call an operation: this role, and the permitted
+/// roles.
 pub const ROLE: &str = "role";
 pub const PERMITTED_ROLES: &str = "permitted_roles";
 

@@ -113,8 +113,8 @@ fn was_permitted(held: &Value) -> bool {
         && earlier.any(|one| ["approved", "used"].contains(&text::of(one, "state")))
 }
 
-/// Whether the request would still be held if all approvals were given that were required when it
-/// was opened.
+/// Whether the request would still be held after all approvals that were required when it was
+/// opened.
 fn is_more_needed(held: &Value) -> bool {
     held["state"] == "pending" && held["would_be"]["decision"] == "require_approval"
 }

@@ -28,7 +28,7 @@ pub(super) async fn run(
         body => body?,
     };
     let answer = server.json(&body)?;
-    // In an envelope on the surfaces of the owner and of tenants' people.
+    // The owner and tenants' people get the record in an envelope.
     let (decided, body) = match &answer["decision"] {
         inner if inner.is_object() => (inner.clone(), inner.to_string()),
         _ => (answer, body),
@@ -69,8 +69,8 @@ fn sentences(decided: &Value, who: &str, view: View) -> String {
     format!("{action}{purpose}, requested by {who}, {outcome} at {at}{now}.\n{reason}{findings}")
 }
 
-/// The findings for which it was denied or held, a line each: the bound that was exceeded, with
-/// both values.
+/// The findings that caused the denial or the hold, one line each: an exceeded bound is shown with
+/// the requested value.
 fn findings(decided: &Value) -> String {
     let stages = decided["trace"].as_array().into_iter().flatten();
     let all = stages.flat_map(|stage| stage["findings"].as_array().into_iter().flatten());

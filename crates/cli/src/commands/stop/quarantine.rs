@@ -22,8 +22,8 @@ use crate::{
     text::plain,
 };
 
-/// The filters of a quarantine. Authority that matches all of them is suspended; without any, all
-/// authority of the tenant.
+/// The filters of a quarantine. Authority that matches all filters is suspended. Without a filter,
+/// all authority of the tenant is suspended.
 #[derive(Debug, Args)]
 pub struct Quarantine {
     /// Only for this principal and all principals that act under it: an agent's name, or an id
@@ -119,7 +119,7 @@ impl Quarantine {
         let known = self.subject.as_deref().or(self.delegation.as_deref());
         let is_part = known.is_some() || self.action.is_some();
         let tenant_id = match self.tenant_id.clone() {
-            // A whole tenant is named.
+            // The user must name a whole tenant.
             None if is_part => meant(&server, known).await,
             named => named,
         };

@@ -22,8 +22,8 @@ use crate::{
 /// The maximum length of a line in bytes. The service's lines are far shorter.
 const LONGEST: usize = 16 * 1024 * 1024;
 
-/// Verifies an export, and with `packs` that the log has no other decision between its first and
-/// its last.
+/// Verifies an export. With `packs`, checks that the log has no other decision between the first
+/// and the last.
 pub(super) fn verify(
     file: &Path,
     packs: Option<&Path>,
