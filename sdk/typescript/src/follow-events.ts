@@ -29,7 +29,7 @@ const LONGEST_DELAY = 30_000;
  *
  * @throws {AuthorityError} The stream cannot be opened and no later attempt can succeed: the
  * credential is refused (`unauthenticated`, `forbidden`, …), or the log does not have the sequence
- * (`sequence_expired`, with `oldest` in its metadata, `sequence_ahead`).
+ * (`sequence_ahead`, or `sequence_expired` with `oldest` in its metadata).
  */
 export async function* followEvents(
   events: Client<typeof EventService>, options: FollowOptions = {},
