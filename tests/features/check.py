@@ -92,7 +92,7 @@ def main():
             for what, data in tampered(json.loads(text), text):
                 jobs.append((f"{name}: {what}", check_refused, (asked.folder, data, by_file[name])))
     if asked.flips:
-        # Once with every key pinned, and once with none, where only a bundle can be checked.
+        # Once with every key pinned, and once with no key, when only a bundle can be checked.
         text = (asked.folder / by_file["good-bundle-indented"]["file"]).read_bytes().decode()
         for what, data in flipped(json.loads(text), text, asked.flips):
             for pins in (by_file["good-bundle-indented"], {}):

@@ -323,7 +323,7 @@ def faulty():
         yield f"pack another {member}", pack(change={member: pack()[member][:-64] + 64 * "0"}), member, {}
     yield "pack in another tenant's log", pack(log=OTHER), "log.origin", {}
     yield "pack index not within the size", beyond(pack(index=0, size=1)), "log.proof", {}
-    # The log did sign this checkpoint, but before it contained the leaf.
+    # The log did sign this checkpoint, but before the log contained the leaf.
     truncated = pack(index=6, size=7)
     earlier = ACME.checkpoint(6, ACME.root([sha256(b"\0neighbour %d" % place) for place in range(6)]))
     log = truncated["log"] | {"proof": truncated["log"]["proof"].split("\n\n")[0] + "\n\n" + earlier}

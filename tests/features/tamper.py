@@ -17,7 +17,7 @@ import rfc8785
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 SPARE_BITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-TWICE = "\x00twice"  # replaces a member's name until it is text, since a dict cannot have a name twice
+TWICE = "\x00twice"  # stands for a member's name until the document is text: a dict can't have a name twice
 
 
 def sha256(data: bytes) -> bytes:

@@ -66,7 +66,7 @@ scenario('the first stop leads past the header', async () => {
   assert.equal(await page.evaluate(() => document.activeElement.id), 'main');
 });
 
-/** Opens the list in a browser with a clock that the test moves. Its script has started, which is when it reads the time. */
+/** Opens the list with a clock that the test moves, after the page's script has started and read the time. */
 async function withClock() {
   const page = await (await opened()).newPage();
   await page.clock.install();
@@ -103,7 +103,7 @@ scenario('another tab that used the session takes the notice away', async () => 
   await page.route('**/console/session', (route) => route.fulfill({ body: later }));
   const answer = page.waitForResponse('**/console/session');
   await page.clock.fastForward('28:30');
-  // Until the service has answered, the script goes by the time that it knows, and shows the notice.
+  // Until the service has answered, the script only knows the earlier end, and shows the notice.
   await answer;
   await page.clock.runFor(6000);
   await page.locator('.ending').waitFor({ state: 'detached' });

@@ -1,4 +1,4 @@
-// What every screen must meet: WCAG 2.2 AA, in light and dark mode, on wide and narrow screens.
+// The requirements for every screen: WCAG 2.2 AA, in light and dark mode, wide and narrow.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 

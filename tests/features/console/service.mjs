@@ -29,7 +29,7 @@ export const owner = {
   patch: (path, body) => call(told('CONSOLE_OWNER_TOKEN'), 'PATCH', path, body),
 };
 
-/** An agent's request that is held. Returns the id of its approval, a new one each time. */
+/** Makes an agent's request that is held. Returns the id of the new approval. */
 export async function held(amount, { context = {}, ...members } = {}) {
   const decision = await call(told('CONSOLE_AGENT_KEY'), 'POST', '/api/v1/runtime/evaluate', {
     subject: AGENT, action: 'payment.execute', purpose: 'invoice-settlement', ...members,

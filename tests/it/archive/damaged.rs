@@ -98,8 +98,8 @@ async fn what_is_damaged_is_not_shown() {
     }
 }
 
-/// Changes a manifest as a forger would, who can write to the archive and has the service's login,
-/// but no key.
+/// Changes a manifest like a forger who can write to the archive and has the service's login, but
+/// has no key.
 async fn forge(world: &World, change: impl Fn(&mut Value)) {
     let bucket = world.parts().bucket;
     let objects = world.objects("acme").await;
@@ -133,7 +133,7 @@ fn sign_as_another(manifest: &mut Value) {
     *manifest = serde_json::from_str(&signed).unwrap();
 }
 
-/// Tests three manifests: for other objects, without a signature, and with a key of its own.
+/// Tests manifests with another object's digest, without a signature, and with a foreign key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_manifest_that_the_service_did_not_sign_is_not_read_and_removes_nothing() {
     let world = World::start().await;

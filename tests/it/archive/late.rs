@@ -108,8 +108,8 @@ async fn months_go_in_their_order() {
     assert_eq!(world.count("decisions", "true").await, 0);
 }
 
-/// The newest change is not archived with its month. Once there is a newer one, it is archived
-/// before it is removed.
+/// The newest change is not archived with its month. Once a newer change exists, the earlier one is
+/// archived before it is removed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_that_became_old_since_is_archived_first() {
     let world = World::start().await;

@@ -121,8 +121,8 @@ async fn a_partition_goes_whole_when_all_of_it_is_archived() {
     }
 }
 
-/// Rows of two tenants are due together. If one tenant is put on hold in between, its removal must
-/// not begin.
+/// Rows of two tenants are due together. If one tenant is put on hold before the removal, only the
+/// other tenant's rows are removed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_partition_goes_for_all_of_its_tenants_or_for_none() {
     let world = two().await;

@@ -162,7 +162,7 @@ async fn all_decisions_of_a_tenant_are_watched_as_they_come() {
     assert!(seen.0.contains("denied"), "{}", seen.0);
 }
 
-/// An id implies the tenant. Otherwise, with several tenants, the error names the flags.
+/// An id implies the tenant. Without an id, and with several tenants, the error names the flags.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenant_is_named_only_if_several_can_be_meant() {
     let app = TestApp::seeded().await;
@@ -184,7 +184,7 @@ async fn a_tenant_is_named_only_if_several_can_be_meant() {
         (format!("decisions list {filter}"), &["--tenant", "--since"][..]),
         (format!("decisions export {filter}"), &["--tenant", "--since"]),
         ("decisions watch".to_owned(), &["--tenant"]),
-        // A quarantine without a filter is of a whole tenant: it is named.
+        // A quarantine without a filter is of a whole tenant, which the user must name.
         ("quarantine --reason review --yes".to_owned(), &["tenant"]),
     ] {
         let (code, _, told) = owner(&app, &typed).await;

@@ -64,11 +64,11 @@ async fn what_was_not_opened_is_not_answered() {
     let console = Console::start().await;
     let (id, other) = (console.held(25_000.0).await, console.held(26_000.0).await);
     let mut browser = console.signed_in(APPROVER).await;
-    // The second step redirects to the request's page if that was not opened.
+    // The second step redirects to the request's page if the user has not opened that page.
     let path = format!("/console/approvals/{id}/approve");
     assert_eq!(browser.get(&path).await.path, format!("/console/approvals/{id}"));
     let form = browser.get(&path).await.form(&path);
-    // The valid digest for a request that was not opened, and a wrong digest for the opened
+    // Sends the valid digest for a request that was not opened, and a wrong digest for the opened
     // request.
     let there = format!("/console/approvals/{other}/approve");
     assert_eq!(browser.post(&there, &form).await.status, 409);

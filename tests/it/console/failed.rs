@@ -51,7 +51,7 @@ async fn a_stop_that_failed_is_first_on_the_page() {
         page.shows("will be denied");
         assert!(!page.text.contains("is denied until"), "{}", page.text);
     }
-    // The same when the API refuses it: an auditor sends the form of an administrator.
+    // The page is the same if the API refuses the act: an auditor sends an administrator's form.
     let mut auditor =
         console.signed_in_at(("auditor", "auditor@acme.example"), "/console/stop").await;
     let (_, token) = auditor.get("/console/stop").await.form("/console/sign-out").remove(0);

@@ -55,7 +55,7 @@ async fn no_text_of_an_agent_takes_the_place_of_a_payee_or_an_account() {
         page.shows("<code>account</code> <bdi>12345678</bdi>");
         page.shows("<code>iban</code> <bdi>DE89370400440532013000</bdi>");
     }
-    // The second step shows it in full, with the reason for the hold and the authority.
+    // The second step shows the payee in full, with the reason for the hold and the authority.
     let page = browser.get(&format!("{one}/approve")).await;
     page.shows(whole);
     page.shows("Held by “Payment threshold”.");

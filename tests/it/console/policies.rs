@@ -254,7 +254,7 @@ async fn of_two_editors_the_later_writes_over_nothing() {
     refused.shows("@id(&quot;written-first&quot;)</code>");
     refused.shows("written-second");
     assert_eq!(policy(&console, &id).await["cedar"], json!(earlier));
-    // A check on an old page also shows this, before the text is saved.
+    // A check on an old page also shows that the policy changed, before the text is saved.
     let checked = owner.post(&path, &sent(&second, &later, "check")).await;
     checked.shows("Somebody changed this policy after you opened it");
     // The error page has shown the other text. Its form saves a new draft.

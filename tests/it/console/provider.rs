@@ -18,7 +18,7 @@ pub(super) struct SignedIn {
 }
 
 impl SignedIn {
-    /// Starts both with a clock that the test controls.
+    /// Starts the service and the provider with a clock that the test controls.
     pub(super) async fn start() -> Self {
         Self::wished(|wishes| wishes).await
     }

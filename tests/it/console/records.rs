@@ -222,8 +222,8 @@ async fn every_text_of_every_record_is_shown_escaped() {
     }
 }
 
-/// Fills every column of a table that accepts such texts. At least one column must accept them if
-/// the table has rows. A column with a constraint against them keeps its value.
+/// Writes hostile texts to every column that accepts them. If the table has rows, at least one
+/// column must accept them. A column with a constraint against them keeps its value.
 fn hostile(table: &str) -> String {
     let text = HOSTILE.replace('\'', "''");
     format!(

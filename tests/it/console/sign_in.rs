@@ -86,11 +86,11 @@ async fn several_tabs_sign_in_at_once_and_a_page_can_be_loaded_again() {
             let form = person(&tabs[tab], APPROVER.0, APPROVER.1);
             let given = browser.post_from("/dev-idp/authorize", &form, own()).await;
             let callback = given.headers["location"].to_str().unwrap().replace(&origin, "");
-            // A stranger's answer in between ends no sign-in.
+            // A stranger's answer does not end a sign-in.
             browser.clone().get("/console/sign-in/callback?state=x").await;
             let page = browser.get(&callback).await;
             assert_eq!((page.status, page.path.as_str()), (200, pages[tab]), "{}", page.text);
-            // Back, or a reload of that address.
+            // The user goes back, or reloads that address.
             let again = browser.get(&callback).await;
             assert_eq!((again.status, again.path.as_str()), (200, "/console/approvals"));
         }

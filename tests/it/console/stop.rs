@@ -201,7 +201,7 @@ async fn a_tool_of_which_only_a_part_was_stopped_says_which() {
     let page = browser.post(CONFIRM, &form).await;
     page.shows("It is stopped. Every decision on it is a denial.");
     // After the release, the same form does not stop the tool again, and the page does not claim
-    // it.
+    // that it did.
     let (_, listed) = owner.get("/api/v1/quarantines?state=active").await;
     for one in listed["quarantines"].as_array().unwrap() {
         let path = format!("/api/v1/quarantines/{}/release", one["id"].as_str().unwrap());

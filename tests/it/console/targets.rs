@@ -98,7 +98,7 @@ async fn targets_are_tried_before_they_are_changed() {
             "Of the last <strong>2</strong> decisions, <strong>{count}</strong> would be decided differently than by the policies in force now."
         )
     };
-    // The request was held before the policy existed. The active policy denies both.
+    // The first request was held before the policy existed. The active policy denies both requests.
     let page = owner.post(&scope, &tried("", "targets")).await;
     page.shows(&changes(0));
     let page = owner.post(&scope, &tried("action:report.*\r\naction:mail.*", "targets")).await;

@@ -52,7 +52,7 @@ fn a_filter_has_the_words_of_the_member_that_it_compares() {
     let (mut compared, mut wrong) = (0, Vec::new());
     for (path, operations) in whole["paths"].as_object().unwrap() {
         let operation = &operations["get"];
-        // A read of one row by its key is a 404 for a word outside the set.
+        // Reading one row by its key returns 404 for a word outside the set.
         let record = record(operation, &whole).filter(|_| !path.ends_with('}'));
         let Some(record) = record else { continue };
         for (name, schema) in parameters(operation) {

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::document;
 use crate::support::TestApp;
 
-/// Returns whether success bodies of the path begin with `ok: true`. The interface specification
-/// shows the body of evaluate, which does not.
+/// Returns whether success bodies of the path begin with `ok: true`. In the interface
+/// specification, the body of evaluate does not.
 pub(super) fn begins_with_ok(path: &str) -> bool {
     path.starts_with("/api/") && path != "/api/v1/runtime/evaluate"
 }
@@ -83,7 +83,7 @@ async fn bodies_begin_with_ok_by_surface() {
     assert!(with > 40 && without > 8, "{with} {without}");
 }
 
-/// A wrapper that throws without `ok`, and one that writes a gateway's body to a file.
+/// A client may fail without `ok`, or may write a gateway's body to a file.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn twins_of_an_operation_differ_by_ok_alone() {
     let app = TestApp::seeded().await;

@@ -49,7 +49,7 @@ fn the_document_has_no_null_in_place_of_an_absent_part() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
-/// The twins of an operation on other surfaces have its summary; no other operation has.
+/// Only the twins of an operation on other surfaces have the same summary.
 #[test]
 fn a_summary_is_short_and_tells_operations_apart() {
     let document: Value = serde_json::from_str(agent_authority::app::OPENAPI).unwrap();
@@ -96,8 +96,8 @@ async fn each_list_has_a_count_or_says_that_it_has_none() {
     assert!(without >= 5, "{without}");
 }
 
-/// The owner has no tenant: where only the owner may call, a parameter without which the call
-/// always fails is required.
+/// The owner has no tenant. If only the owner may call an operation, the tenant is a required
+/// parameter unless the call can succeed without it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tenant_that_is_always_needed_is_a_required_parameter() {
     let app = TestApp::seeded().await;

@@ -108,7 +108,7 @@ async fn another_node_started_later_continues_a_list_over_rest_and_grpc() {
     assert_eq!(refused.code(), Code::InvalidArgument, "{refused:?}");
 }
 
-/// A span is another time on each page.
+/// A span before now gives another time on each page.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_list_since_a_span_continues() {
     let app = TestApp::seeded().await;

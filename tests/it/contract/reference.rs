@@ -31,7 +31,7 @@ impl<'a> Schemas<'a> {
     }
 
     /// Collects the members of a schema and of the objects in it, up to six levels. The members of
-    /// a union of many types are on its own page.
+    /// a union of many types are on the union's own page.
     fn collect(&mut self, schema: &'a Value) {
         if let Some(reference) = schema["$ref"].as_str() {
             if !self.within.contains(&reference) {

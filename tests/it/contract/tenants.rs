@@ -91,7 +91,7 @@ async fn a_slug_filters_every_list_like_its_id() {
         let client = callers.at(path);
         let by_id = listed(client, path, ACME).await;
         if by_id.0 == 403 {
-            // The key is not bound to agents, as this list requires.
+            // This list requires a key that is bound to agents. This key is not.
             continue;
         }
         let by_slug = listed(client, path, "acme").await;

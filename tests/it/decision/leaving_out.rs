@@ -96,9 +96,9 @@ const UNGUARDED: [usize; 7] = [2, 3, 4, 5, 9, 10, 12];
 /// tool, because they do not depend on the caller.
 const ON_DECLARATIONS: [usize; 7] = [8, 11, 16, 17, 18, 19, 20];
 
-/// Returns the facts without policies that apply only to certain declarations. Such a policy can
-/// stop applying if the declaration is left out, which its author decided. A request without
-/// declared values matches all of them: leaving out the declaration avoids no policy.
+/// Returns the facts without policies that apply only to certain declarations. Such a policy may no
+/// longer apply if the caller's declaration is left out, as its author decided. If no values are
+/// declared at all, all such policies apply.
 fn unmoved_by_declarations(facts: &Facts) -> Facts {
     let mut gathered = Gathered::clone(&facts.gathered);
     gathered.policies.retain(|policy| {

@@ -78,7 +78,7 @@ fn sees_the_request() {
     assert_eq!(when(r#"resource == Svc::Tenant::"svc:tenant:t""#, &json!({})), FORBIDDEN);
 }
 
-/// Requests share their facts, and with them what policies see. Each must see its own.
+/// Requests with shared facts share entities. Policies must still see each request's own values.
 #[test]
 fn shared_facts_show_each_request_its_own() {
     let draft = |action: &str| Draft {

@@ -49,7 +49,7 @@ pub(super) fn sh(script: &str) -> String {
     told
 }
 
-/// What happens to the primary.
+/// A fault of the primary, or a switchover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// PostgreSQL and Patroni get SIGKILL.

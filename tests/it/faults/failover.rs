@@ -326,7 +326,7 @@ async fn break_under_load(cluster: &mut Cluster, nodes: &Nodes, fault: Fault) {
         ids.iter().filter(|id| !stored.contains(*id)).count()
     };
     if times() > 1 {
-        // The old primary has kept no decision that others lack, and it receives all others.
+        // The old primary has no decision that the other members lack, and receives all of theirs.
         let begun = Instant::now();
         while missing(primary).await > 0 {
             assert!(begun.elapsed() < PROMISED, "{fault:?}: the old primary lacks decisions");

@@ -122,7 +122,7 @@ async fn no_first_answer_goes_out_past_its_end() {
         let (status, answer) = client.call("POST", EVALUATE, Some(allowed()), headers).await;
         assert_eq!((status, &answer["error"]), (503, &"unavailable".into()), "{answer}");
     }
-    // The key leads to the decision, but it is not returned, because the permission has expired.
+    // The key leads to the decision. The decision is not returned, because it has expired.
     let (status, answer) = keyed(&client, "slow", allowed()).await;
     assert_eq!((status, &answer["error"]), (409, &"decision_stopped".into()), "{answer}");
     assert!(answer["message"].as_str().unwrap().contains("`valid_until`"), "{answer}");

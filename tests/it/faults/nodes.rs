@@ -1,4 +1,4 @@
-//! Two nodes on one database. Changes are notified late to the second. The late node never permits
+//! Two nodes on one database. The second is notified of changes late. This late node never permits
 //! on authority that was revoked before the request.
 
 use std::{

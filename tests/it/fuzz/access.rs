@@ -173,8 +173,8 @@ async fn tried(route: &Route, who: &Who) -> Option<String> {
     (!right).then(|| format!("{} {} by {}: {status} {answer}", route.verb, route.path, who.name))
 }
 
-/// A tenant's credential can call an operation at the tenant's path, but not at its admin path.
-/// Over gRPC it can, except at an address that serves only the admin surface.
+/// A tenant's credential can call an operation at the tenant's path, but not at the admin path.
+/// Over gRPC it can call the operation, except at an address that serves only the admin surface.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_admin_path_refuses_whom_its_twin_admits() {
     let app = TestApp::start().await;

@@ -1,5 +1,4 @@
-//! Which tenant an organization's people belong to while tenants are created, deleted and created
-//! again.
+//! The tenant of an organization's people while tenants are created, deleted and created again.
 
 use serde_json::{Value, json};
 

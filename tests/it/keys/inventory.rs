@@ -140,7 +140,7 @@ async fn a_moved_or_altered_private_key_is_refused() {
     ));
 }
 
-/// Otherwise an attacker who can write to the table, but has no ring, could sign valid evidence.
+/// If it were, an attacker with write access to the table, but no ring, could sign valid evidence.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_the_service_did_not_make_is_not_published() {
     let place = Place::new().await;

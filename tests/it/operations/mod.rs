@@ -1,5 +1,4 @@
-//! What operators need: metrics, dashboard, alerts, logs, logins, starting, and the documented
-//! commands.
+//! Operations: metrics, dashboard, alerts, logs, logins, starting, and the documented commands.
 
 mod deployed;
 mod first_decision;

@@ -129,8 +129,8 @@ async fn development_refuses_a_database_that_production_has_used() {
     .unwrap();
 }
 
-/// At development's first check, production is not recorded yet. It is by the time of the second
-/// check, after a wait.
+/// At development's first check, production is not recorded yet. At the second check, after a wait,
+/// it is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_environments_that_start_at_once_one_has_the_database() {
     let database = Database::fresh().await;

@@ -172,7 +172,7 @@ async fn answers_show_what_is_left_for_an_anchor_and_key() {
     let (first, _) = Limits::of_call(&key, "POST", PATH, Some(&one), &[]).await;
     assert_eq!((first.status, first.left), (201, left(9, 1)));
     assert_eq!(first.policy, r#""reality_snapshots_per_anchor_and_key";q=10;w=10"#);
-    // Of several anchors, the least is shown.
+    // For several anchors, the lowest number of remaining snapshots is shown.
     let (few, many) = (anchor().await, anchor().await);
     let shown = send([rows(&few, 2), rows(&many, 4)].concat(), &[]).await;
     assert_eq!((shown.status, shown.left, &shown.policy), (200, left(6, 4), &first.policy));

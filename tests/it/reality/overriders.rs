@@ -1,4 +1,4 @@
-//! Who may override: not for oneself, and some overrides need two people.
+//! People may not override for themselves, and some overrides need two people.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Snapshots: refusals, which one is the newest, freshness and verification.
+//! Snapshots: refusals, the newest snapshot, freshness and verification.
 
 use authority_crypto::sha256;
 use serde_json::{Value, json};

@@ -309,7 +309,7 @@ async fn a_policy_that_would_leave_nothing_to_decide_is_refused_and_a_cheaper_on
     settled().await;
     app.call("DELETE", &format!("/relationships/applies-to/{}", id(&row)), json!({})).await.is(200);
     settled().await;
-    // A policy with a later start counts from its start.
+    // Before its start, a policy adds no steps to a decision.
     let mut later = policy(&tenant, &heavy("p5"));
     later["effective_from"] = json!("2099-01-01T00:00:00Z");
     let refused = app.call("POST", "/policies", later.clone()).await.is(409).body;
@@ -323,7 +323,7 @@ async fn a_policy_that_would_leave_nothing_to_decide_is_refused_and_a_cheaper_on
     app.call("PATCH", &format!("/policies/{}", made[1]), forever).await.is(409);
 }
 
-/// Waits until the registry's graph, which follows changes in the background, has them.
+/// Waits until the registry's graph has followed the changes in the background.
 async fn settled() {
     tokio::time::sleep(std::time::Duration::from_millis(400)).await;
 }

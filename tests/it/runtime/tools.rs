@@ -139,7 +139,7 @@ async fn a_tool_that_cannot_be_read_binds_as_the_worst() {
     let answer = settled(&client, "context_incomplete").await;
     assert_eq!(answer["reason_code"], "context_incomplete", "{answer:#}");
     assert_eq!(ask(&client, &named).await["decision"], "allow", "naming a tool narrows");
-    // A subject that is denied a tool is denied every action that it performs.
+    // A subject that is denied a tool is denied every action that the tool performs.
     let denied = json!({"agent_id": "svc:agent:acme:invoice-bot", "used_id": id,
                         "used_kind": "tool", "allowed": 0});
     made(&app, "relationships/uses", denied).await;

@@ -51,7 +51,7 @@ impl<'a> World<'a> {
         if world.consulted {
             stops.push("reality.decoupled".to_owned());
         }
-        // Reality holds that people can approve come after reality holds that they can't approve.
+        // Among the holds by reality, the holds that people can approve come last.
         holds.sort_by_key(|(code, ..)| match *code {
             "reality_revalidation_required" => 1,
             "reality_review_required" => 2,

@@ -1,4 +1,4 @@
-//! What surrounds an authority in a random world: resources, policies, anchors.
+//! The surroundings of an authority in a random world: resources, policies, anchors.
 
 use super::*;
 

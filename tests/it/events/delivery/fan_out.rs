@@ -1,4 +1,4 @@
-//! Which events become deliveries.
+//! The events that become deliveries.
 
 use serde_json::{Value, json};
 

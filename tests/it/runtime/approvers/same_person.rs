@@ -1,5 +1,5 @@
 //! A person with two subjects at the identity provider counts as one person if the service can
-//! tell.
+//! connect the subjects.
 
 use super::*;
 

@@ -149,8 +149,8 @@ async fn grants_show_their_own_budgets_and_those_above() {
     assert_eq!(budgets(bot, child).await, [own, above].concat());
     assert_eq!(budgets(bot, row).await, [uses(row, 5, 1, WEEK)]);
 
-    // Narrowed below the used part: nothing is left. The next request of the child is refused for
-    // the budget of its parent.
+    // After narrowing below the used part, nothing is left. The next request of the child is
+    // refused for the budget of its parent.
     let fewer = json!({"max_uses": {"count": 1, "window_seconds": DAY}});
     let path = format!("/api/v1/delegations/{parent}/narrow");
     assert_eq!(app.owner().post(&path, fewer).await.0, 200);
@@ -159,7 +159,7 @@ async fn grants_show_their_own_budgets_and_those_above() {
     assert_eq!(all(&refused["exceeded_budgets"]), [uses(&parent, 1, 2, DAY)], "{refused:#}");
 }
 
-/// A renewed delegation goes on with the counters of the one before. Its budgets have its own id.
+/// A renewal continues the counters of the renewed delegation. Its budgets have the successor's id.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_renewed_delegation_shows_what_was_used_before() {
     let (app, client, delegation) = demo().await;

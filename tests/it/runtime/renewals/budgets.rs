@@ -1,4 +1,4 @@
-//! A renewal continues the counters: a line has one budget.
+//! A renewal continues the counters: all delegations of a line share one budget.
 
 use std::time::Duration;
 

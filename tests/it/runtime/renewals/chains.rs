@@ -48,7 +48,7 @@ async fn children_continue_within_the_successor() {
     let denied = answer(&client, asked(&child, 1.0)).await;
     assert_eq!(denied["reason_code"], "capability_quarantined", "{denied:#}");
     release(&app, &stopped).await;
-    // The child of a renewed child follows, and its new delegations are below the successor.
+    // After a second renewal of its parent, the child can be renewed below the successor.
     let third = renew(&app, &second, json!({"max_amount": "60"})).await;
     let renewed = renew(&app, &child, json!({"max_amount": "60"})).await;
     let allowed = answer(&client, asked(&child, 60.0)).await;
@@ -110,7 +110,7 @@ async fn a_renewal_is_no_wider_than_the_parent() {
     assert!(problem.ends_with("to extend it, renew the delegation"), "{problem}");
 }
 
-/// An API key renews what its agents gave, within the parent.
+/// An API key renews delegations that its agents made, within the parent's bounds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_renews_what_its_agents_gave() {
     let (app, client, demo) = demo().await;
@@ -138,7 +138,7 @@ async fn a_key_renews_what_its_agents_gave() {
     let second = id(&renewed);
     let allowed = answer(&holder, asked(&child, 1.0)).await;
     assert_eq!(chain(&app, &allowed).await, json!([second, parent]));
-    // A stopped agent renews nothing; the owner does.
+    // A stopped agent can't renew, but the owner can.
     let stop = json!({"tenant_id": TENANT, "actor_id": AGENT, "reason": "test"});
     assert_eq!(app.owner().post("/api/v1/stop-signals", stop).await.0, 201);
     let (status, refused) = own.post(&path(&second), until).await;

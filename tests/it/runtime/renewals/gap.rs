@@ -75,7 +75,7 @@ async fn a_running_permission_continues() {
     }
 }
 
-/// A permission that the successor would not give ends.
+/// A permission ends if the successor would not give it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_permission_beyond_the_successor_ends() {
     let (app, client, first) = demo().await;
@@ -108,7 +108,7 @@ async fn an_allow_is_repeated_after_a_renewal() {
     assert!(refused.contains("decision_stopped"), "{refused}");
 }
 
-/// An approved question that names the renewed delegation is allowed once, under the successor.
+/// An approved request that names the renewed delegation is allowed once, under the successor.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_approval_outlasts_a_renewal() {
     let (app, client, first) = demo().await;
@@ -149,7 +149,7 @@ async fn a_standing_approval_does_not_carry_over() {
     assert_eq!(bob.post(&path, json!({})).await.0, 409);
 }
 
-/// One of two renewals at once succeeds. The line has one delegation in force.
+/// Of two simultaneous renewals, one succeeds. The line has one delegation in force.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_of_two_renewals_wins() {
     let (app, client, demo) = demo().await;

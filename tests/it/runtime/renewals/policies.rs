@@ -83,7 +83,7 @@ async fn a_text_that_names_a_successor_is_refused_with_the_first() {
     let third = renew(&app, &second, json!({})).await;
     let good = made(&app, policy(&forbid(&first))).await;
     let path = format!("/api/v1/policies/{}", good["id"].as_str().unwrap());
-    // The tenant's setting `warn` does not make it a warning.
+    // The tenant's setting `warn` does not turn this error into a warning.
     for validation in ["enforce", "warn"] {
         let setting = json!({"policy_validation": validation});
         let (status, set) = app.owner().patch(&format!("/api/v1/tenants/{TENANT}"), setting).await;
@@ -105,15 +105,15 @@ async fn a_text_that_names_a_successor_is_refused_with_the_first() {
             names_the_first(&said["problems"], &first);
         }
     }
-    // An id that never existed is a warning. A delegation of the request's own context is not the
-    // used one.
+    // An id that never existed is a warning. Comparing a field of the request's context with a
+    // successor's id is allowed.
     let unknown = made(&app, policy(&forbid("svc:del:acme:none"))).await;
     assert!(unknown["warnings"].to_string().contains(NO_DELEGATION), "{unknown:#}");
     let own = format!("context.input has origin && context.input.origin == \"{second}\"");
     made(&app, policy(&statement("forbid", &own))).await;
 }
 
-/// As if the text had been stored by a release that did not refuse it.
+/// Changes the stored text, as if a release that did not refuse it had stored it.
 async fn store(app: &TestApp, from: &str, to: &str) {
     let replace = format!("SET cedar = replace(cedar, '{from}', '{to}')");
     let stored = format!(

@@ -91,7 +91,7 @@ async fn a_changed_window_is_not_empty() {
         change(&app, USES, uses(seconds)).await;
         assert_eq!(reason(&client).await, "constraint_exceeded", "{seconds}");
     }
-    // Without the bound nothing is counted; afterwards the earlier uses still count.
+    // Without the bound, no uses are counted. Once it is set again, the earlier uses still count.
     change(&app, USES, json!({"constraints_json": null})).await;
     assert_eq!(reason(&client).await, "permission_granted");
     change(&app, USES, uses(604_800)).await;

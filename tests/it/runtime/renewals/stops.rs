@@ -1,4 +1,4 @@
-//! Stops that name any delegation of a line apply to the one in force.
+//! A stop that names any delegation of a line applies to the delegation in force.
 
 use serde_json::json;
 
@@ -116,7 +116,7 @@ async fn only_a_delegation_in_force_is_renewed() {
     tokio::time::sleep(left.to_std().unwrap_or_default()).await;
     refused(&expiring, "expired").await;
     assert_eq!(reason(&client, &expiring).await, "delegation_expired");
-    // The end is required and in the future; the principals stay.
+    // A renewal needs `expires_at`, in the future or null, and can't change the principals.
     let second = lend(&app, &demo, json!({})).await;
     let path = format!("/api/v1/delegations/{second}/renew");
     for (body, member) in [

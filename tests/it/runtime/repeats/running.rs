@@ -94,7 +94,7 @@ async fn what_cannot_be_read_back_ends_as_unavailable() {
     altered(&world.app, "UPDATE decisions SET context = ''").await;
     let mut whole = watched(&world, &ask, "two").await;
     let path = format!("tools/{}", agent.tool);
-    // This change would stop neither permission if both could be read.
+    // This change stops no permission that can be read. The first can't be read.
     world.does(("PATCH", path, json!({"access_level": "read"}))).await;
     let event = erased.last().await;
     assert_eq!((told(&event), &event["kind"]), (("authority.unavailable", ""), &json!("stopped")));

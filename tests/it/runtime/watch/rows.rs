@@ -1,5 +1,5 @@
-//! A permission under a `uses` or acts-in relationship ends with it, even if another one permits
-//! the same.
+//! A permission under a `uses` or acts-in relationship ends with that relationship, even if another
+//! relationship permits the same.
 
 use authority_core::clock::Clock;
 use serde_json::{Value, json};
