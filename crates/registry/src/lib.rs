@@ -1,7 +1,7 @@
 //! The registry: tenants and the records around them, delegations, relationships.
 //!
-//! `flow/` contains the code that all records share, `records/` a file for each record. Records
-//! with more operations have their own folder.
+//! `flow/` contains the code that all records share. `records/` contains a file for each record.
+//! Records with more operations have their own folders.
 
 mod approvals;
 mod delegations;

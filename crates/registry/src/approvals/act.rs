@@ -26,12 +26,12 @@ pub(crate) enum ApproverAct {
 /// The verdict of an act that takes a decline back.
 const REOPEN: &str = "reopen";
 
-/// The subject of an act.
+/// The request or delegation that an act concerns.
 pub(crate) struct Terms<'a> {
     pub(crate) tenant_id: TenantId,
     /// The ID of the approval or the delegation.
     pub(crate) about: &'a str,
-    /// The digest of the exact question.
+    /// The digest of exactly this request or delegation.
     pub(crate) question: [u8; 32],
 }
 

@@ -1,4 +1,4 @@
-//! Stores one person's act on a request, and the state that follows from it.
+//! Stores one person's act on a request, and the request's new state.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl Approvals {
             let tenant_id = row_id(&row.tenant_id)?;
             let handle = graph.fenced(db, &tenant_id, Fence::Shared).await?;
             if_match.check(&row)?;
-            // Read after the lock: the wait for the row may have lasted past the request's expiry.
+            // Read after the lock, because the request may expire during the wait for the lock.
             let now = clock.now();
             open(&row, now)?;
             let question = question::digest(db, &row.id).await?;
@@ -94,9 +94,9 @@ impl Approvals {
 pub(super) struct Shown {
     /// The digest of the exact request.
     pub(super) digest: Option<String>,
-    /// The reality findings that they reviewed.
+    /// The reality findings that the person reviewed.
     pub(super) reviewed: Vec<String>,
-    /// How long the same request is denied after a decline, at most, in seconds.
+    /// The maximum time for which the same request is denied after a decline, in seconds.
     pub(super) for_seconds: Option<i32>,
 }
 

@@ -1,5 +1,5 @@
-//! Access to approval requests for the credential that created them. It can read their state and
-//! cancel pending ones.
+//! Access to approval requests for the credential that created them. The credential can read the
+//! state of its requests and cancel pending requests.
 //!
 //! An API key keeps its identity when it is rotated. A key that is bound to principals sees and
 //! cancels only the requests of these principals. Other requests are not found.

@@ -24,14 +24,14 @@ const UNKNOWN_ASKER: &str = "an API key that made the request was not found";
 
 /// The data that determines who is eligible.
 pub(crate) struct Eligibility {
-    /// The principal that would act.
+    /// The principal that would perform the action.
     pub(crate) subject: String,
-    /// The delegations that it would act under.
+    /// The delegations under which the principal would act.
     pub(crate) chain: Vec<String>,
     /// The people who made the request, or `None` if they can't be determined.
     pub(crate) requesters: Option<Persons>,
     /// The number of approvers needed. It is 1 for a delegation's standing approval: each later
-    /// decision under it determines how many approvals the action needs.
+    /// decision under the delegation determines how many approvals the action needs.
     pub(crate) needed: i32,
     /// Roles that must be among the approvers.
     pub(crate) roles: Vec<String>,
@@ -79,7 +79,7 @@ impl Eligibility {
     }
 
     /// Checks that the caller may act on the request; `before` contains the earlier acts. Returns
-    /// `true` if they act in their own interest and only the tenant's `self_approval` permits it.
+    /// `true` for an act in their own interest that only the tenant's `self_approval` permits.
     pub(crate) fn may_act(
         &self,
         handle: Option<&TenantHandle>,
@@ -125,8 +125,7 @@ impl Eligibility {
         }
     }
 
-    /// Returns the approvals that count. The approvals of people who could not act now are left
-    /// out.
+    /// Returns the approvals that count. Leaves out the approvals of people who could not act now.
     pub(super) fn counted(
         &self,
         handle: Option<&TenantHandle>,
@@ -151,7 +150,7 @@ impl Eligibility {
         Some(ProposedAction { subject: &self.subject, chain: &self.chain, requesters })
     }
 
-    /// The error for a rule. Its remedy lists the roles that could act instead, without names.
+    /// The error for a rule, with a remedy: the roles that could act instead, without names.
     pub(super) fn refuse(&self, rule: &str) -> Error {
         let mut remedy = format!(
             "another person must act: {}; not the requester or the agent, nor anyone who created or rotated the \

@@ -1,5 +1,5 @@
-//! Fresh authentication: a tenant may require a recent sign-in for approvals. A decline or a
-//! withdrawal never requires one, because it permits no action.
+//! Fresh authentication: a tenant may require a recent sign-in for approvals. Declines and
+//! withdrawals never require a recent sign-in, because they permit no action.
 
 use authority_api::{
     error::{ApiError, ErrorCode},
@@ -10,14 +10,14 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::flow::prelude::*;
 
-/// How far the identity provider's clock may be ahead of this one.
+/// How far the identity provider's clock may be ahead of this node's clock.
 const SKEW: TimeDelta = TimeDelta::seconds(30);
 
 /// Refuses a caller without a recent sign-in. A credential without a sign-in time, such as an API
 /// key, is also refused. The tenant must be known, because its settings determine the limit.
 ///
 /// # Errors
-/// 401 with what to do about it, as a step-up challenge (RFC 9470).
+/// 401 with a remedy, as a step-up challenge (RFC 9470).
 pub(crate) fn require(
     handle: &TenantHandle,
     caller: &Caller,

@@ -1,8 +1,8 @@
 //! Lists of approval requests: oldest first, newest first, or by expiry.
 //!
 //! People need the requests that expire soonest, and the requests that ended most recently. In a
-//! list that starts with the oldest request, both can be on late pages, which many clients never
-//! read.
+//! list that starts with the oldest request, such requests can be on late pages, which many clients
+//! never read.
 
 use authority_model::{
     proto::approval::{Approval, ListApprovalsRequest},

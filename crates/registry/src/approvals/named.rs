@@ -16,7 +16,7 @@ type Key = (String, String);
 type ToolRow = (String, String, String, Option<String>);
 type PurposeRow = (String, String, String, String, Option<String>);
 
-/// Fills in the tools and purposes of approvals that have their request.
+/// Fills in the tools and purposes of approvals whose `request` is already filled in.
 ///
 /// # Errors
 /// If the store cannot be read.
@@ -67,7 +67,7 @@ fn all(rows: &[Approval], member: &str) -> Vec<String> {
     rows.iter().filter_map(|row| named(row, member)).map(str::to_owned).collect()
 }
 
-/// Returns the text of a member of the request; `None` if it was erased.
+/// Returns the text of a member of the request. `None` if the request was erased.
 fn named<'r>(row: &'r Approval, member: &str) -> Option<&'r str> {
     row.request.as_ref()?.0.get(member)?.as_str()
 }

@@ -1,4 +1,4 @@
-//! The reality findings that hold an approval. Anchors are returned with their names. Drift events
+//! The reality findings that hold a request. Anchors are returned with their names. Drift events
 //! are returned with their anchors and the paths that differ from the assumed values.
 
 use std::collections::{BTreeSet, HashMap};

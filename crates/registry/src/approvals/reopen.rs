@@ -1,8 +1,8 @@
 //! Reopens a declined request: the decline ends, and the same request may be made again.
 //!
-//! The request stays declined, and taking the decline back approves no request. It requires the
-//! same right as a decline and is signed in the same way. The requesting side can't do it, even if
-//! the tenant permits `self_approval`.
+//! The request stays declined, and reopening approves no request. A reopening requires the same
+//! right as a decline and is signed in the same way. The requesting side can't reopen, even if the
+//! tenant permits `self_approval`.
 
 use std::sync::Arc;
 

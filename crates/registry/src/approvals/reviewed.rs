@@ -3,7 +3,7 @@
 //! An approval covers the findings that the request showed when it was opened. A later finding is
 //! not shown in lists. The approver must name it, because a person can't approve findings they have
 //! not seen. `<id>@<since>` names only the finding that began at that time. If the anchor or event
-//! later has another finding, that finding must be reviewed again.
+//! later has another finding, the new finding must also be reviewed.
 
 use authority_decision::{levels::RuntimeEffect, moment, verdict::HeldByReality};
 use authority_model::{proto::approval::Approval, validate::Violation};

@@ -1,4 +1,4 @@
-//! Computed fields of approvals: the exact request, and earlier requests for it.
+//! Computed fields of approvals: the exact request, and earlier requests with the same digest.
 
 use std::collections::{HashMap, HashSet};
 
@@ -71,7 +71,7 @@ pub(super) async fn one(
     fill_computed(registry, caller, std::slice::from_mut(row)).await
 }
 
-/// Shortens a page to the contexts that fit in a response, before they are read.
+/// Shortens a page so that its contexts fit in a response. Runs before the contexts are read.
 ///
 /// Returns whether it removed some requests.
 ///

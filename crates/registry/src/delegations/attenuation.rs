@@ -57,7 +57,7 @@ pub(crate) fn check_narrower(
         .map_err(with_renewal)
 }
 
-/// Adds the operation that sets a later end.
+/// Adds to the error the operation that sets a later end.
 fn with_renewal(error: Error) -> Error {
     let Error::Exceeds(mut list) = error else { return error };
     for fault in list.iter_mut().filter(|fault| fault.field == "delegation.expires_at") {
@@ -193,7 +193,7 @@ fn read_bounds(stored: &Delegation, found: &mut Violations) -> Bounds {
     bounds
 }
 
-/// Reports hours without exactly one clock, in an unknown zone, or that can't be read.
+/// Reports hours that can't be read, have an unknown zone, or do not have exactly one clock.
 pub(crate) fn validate_hours(of: &Delegation, found: &mut Violations) {
     let Some(written) = &of.hours else { return };
     let problem = match (&written.time_zone, &written.utc_offset) {

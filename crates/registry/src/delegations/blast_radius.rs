@@ -94,8 +94,7 @@ pub(crate) async fn of_principal(
 }
 
 /// Returns a delegation and the delegations below it, nearest first. A renewed delegation is
-/// replaced by its newest successor. Revoked delegations below it are left out, with all
-/// delegations below them.
+/// replaced by its newest successor. Revoked delegations are left out, with everything below them.
 pub(crate) async fn of_delegation(
     registry: &Registry,
     call: Request<GetBlastRadiusRequest>,

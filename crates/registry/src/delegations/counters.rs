@@ -8,10 +8,10 @@ use diesel::sql_types::{Integer, Text, Timestamptz};
 
 use crate::flow::prelude::*;
 
-/// The lengths of a holder's windows in seconds, of the number of uses and of the total amount.
+/// The lengths in seconds of a holder's windows for the number of uses and for the total amount.
 pub(crate) type Windows = [(Counts, Option<i32>); 2];
 
-/// The holder of bounds, as in its counters.
+/// The holder of bounds, with the ids that its counters have.
 pub(crate) struct Holder<'a> {
     pub(crate) tenant_id: &'a str,
     pub(crate) id: &'a str,
@@ -21,7 +21,7 @@ pub(crate) struct Holder<'a> {
 /// window.
 ///
 /// Takes the fence: a decision that commits later is made under the new bounds. Lock the rows
-/// before.
+/// before the call.
 pub(crate) async fn carry(
     db: &mut Db,
     holder: Holder<'_>,

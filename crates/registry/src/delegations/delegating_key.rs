@@ -2,9 +2,9 @@
 //!
 //! A key's operation is checked in its own transaction, against the rows of the key, its tenant and
 //! its principals. These rows stay locked until the transaction ends. A concurrent change to any of
-//! these rows is therefore either visible to the check or waits until after it. Stop signals and
-//! quarantines are read while this transaction holds the fence. A transaction that begins one waits
-//! for the fence.
+//! these rows is therefore either visible to the check or waits until the transaction ends. Stop
+//! signals and quarantines are read while this transaction holds the fence. A transaction that
+//! begins a stop signal or a quarantine waits for the fence.
 
 use std::collections::HashMap;
 

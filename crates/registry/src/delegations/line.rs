@@ -1,5 +1,5 @@
-//! Lines of delegations. A line is a delegation followed by its renewals. Only the newest is in
-//! force.
+//! Lines of delegations. A line is a delegation followed by its renewals. Only the newest
+//! delegation of a line is in force.
 
 use authority_model::{proto::delegation::Delegation, schema::delegations};
 
@@ -11,7 +11,7 @@ pub(crate) fn line(row: &Delegation) -> &str {
     row.line_id.as_deref().unwrap_or(&row.id)
 }
 
-/// Returns and locks the newest delegation of a line, by the id of this or an earlier delegation. A
+/// Returns and locks the newest delegation of a line, by the id of any delegation of the line. A
 /// stop that names a renewed delegation must reach the delegation in force.
 pub(crate) async fn newest(
     db: &mut Db,
@@ -25,8 +25,8 @@ pub(crate) async fn newest(
     Ok(row)
 }
 
-/// Returns the id of the newest delegation of the line to which this one belongs. `None` if the
-/// tenant has no such delegation.
+/// Returns the id of the newest delegation of the line that contains `id`. `None` if `id` is
+/// unknown in the tenant.
 pub(crate) async fn newest_id(
     db: &mut Db,
     tenant_id: &str,

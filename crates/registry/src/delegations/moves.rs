@@ -33,8 +33,8 @@ use authority_core::graph::{Fence, Persons};
 pub(crate) const UNSIGNED: [&str; 6] =
     ["standing", "updated_at", "created_by", "warnings", "line_id", "renewed_by"];
 
-/// Moves a delegation into `state` if the method changes its current state. `reason` is stored as
-/// its `revoke_reason`. If the delegation was renewed, its newest successor is moved.
+/// Moves a delegation into `state` if the method applies to its current state. `reason` is stored
+/// as its `revoke_reason`. If the delegation was renewed, its newest successor is moved.
 pub(crate) async fn to<Q: RpcRequest + ByIdRequest + Validate>(
     registry: &Registry,
     call: Request<Q>,

@@ -75,7 +75,7 @@ pub(crate) async fn renew(
         new.standing.clear();
         let mut tx = WriteTx { db, caller: &by, now, destinations: &destinations };
         let mut chain = check_new(&mut new, key.as_ref(), &mut tx).await?;
-        // All rows are locked: nothing here waits for another transaction that waits for the fence.
+        // All rows are locked: no statement below waits for a transaction that waits for the fence.
         hold_fence(db, Fence::Alone).await?;
         chain.insert(0, was.clone());
         not_quarantined(db, &was, &chain, &participants(&was, &chain)).await?;
@@ -102,8 +102,8 @@ fn check_fields(new: &Delegation, now: DateTime<Utc>) -> Result<(), Error> {
     Error::unless_clean(faults)
 }
 
-/// Refuses a delegation that gives no authority now. Its children, and the permissions under it,
-/// would otherwise be in force again.
+/// Refuses a delegation that gives no authority now. A renewal would put its children, and the
+/// permissions under it, into force again.
 fn check_in_force(was: &Delegation, now: DateTime<Utc>) -> Result<(), Error> {
     if let Some(successor) = &was.renewed_by {
         let text = format!("the delegation was already renewed as `{successor}`; renew that one");
@@ -122,7 +122,7 @@ fn check_in_force(was: &Delegation, now: DateTime<Utc>) -> Result<(), Error> {
 
 /// Locks the principals and the children before the delegation itself. A deletion of a principal
 /// locks the principal first, and the creation of a child locks its chain from the bottom to the
-/// top. Another order could deadlock with them.
+/// top. Another order could deadlock with these transactions.
 async fn lock_before(
     db: &mut Db,
     within: Option<&TenantId>,

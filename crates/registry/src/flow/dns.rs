@@ -171,7 +171,7 @@ fn answers(message: &Packet<'_>, id: u16, name: &Name<'_>) -> bool {
         && matches!(message.questions.as_slice(), [question] if is_ours(question))
 }
 
-/// Returns the TXT records of a name, or of the name that it is an alias of.
+/// Returns the TXT records of a name or, if the name is an alias, of the alias's target.
 fn texts(name: &Name<'_>, records: Vec<ResourceRecord<'_>>) -> Vec<Vec<u8>> {
     let mut owner = name.clone();
     // An alias may lead to another alias, with at most one step for each record.

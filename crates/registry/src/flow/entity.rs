@@ -48,7 +48,7 @@ pub(crate) trait Row: Record + Queries {
         let _ = found;
     }
 
-    /// Checks rules that are slow or need the store, and rules that already stored data may
+    /// Checks rules that are slow or need the store, and rules that stored data may already
     /// violate.
     ///
     /// It runs before the transaction. For an update, `patched` is the id of the record, and only
@@ -244,7 +244,7 @@ pub(crate) enum OnDelete<S> {
     Refuse(ErrorCode),
 }
 
-/// The context of a record's rules inside its transaction.
+/// The context of a record's rules inside the transaction of a write.
 pub(crate) struct WriteTx<'a> {
     pub db: &'a mut Db,
     pub caller: &'a Caller,

@@ -25,7 +25,7 @@ pub enum Error {
     NotAllowed(String),
     #[error("{by} still refer to it; end them first")]
     InUse { by: &'static str },
-    /// The result of a dry run: the record as it would be, encoded. Its transaction is rolled back.
+    /// The result of a dry run, which is rolled back: the encoded record as it would be stored.
     #[error("the dry run changed no records")]
     Tried(Vec<u8>),
     /// An API key that is not bound to the principal it would act for.
@@ -41,7 +41,7 @@ pub enum Error {
     /// The record can't be changed. The code describes the alternative.
     #[error("{}", .0.sentence())]
     NeverChanged(ErrorCode),
-    /// The caller's role does not permit it.
+    /// The caller's role does not permit the operation.
     #[error("{0}")]
     Role(String),
     /// This person may not act on this approval.
@@ -259,7 +259,7 @@ fn parts(constraint: &str) -> Option<(&'static str, &str)> {
     })
 }
 
-/// Returns the fields that a constraint is about, as in the client's request.
+/// Returns the fields of the client's request that a constraint refers to.
 fn members(constraint: &str) -> Vec<&str> {
     match constraint {
         // The IDs in these tables are derived from these fields.

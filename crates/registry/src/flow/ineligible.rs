@@ -1,4 +1,4 @@
-//! Why a person may not act on an approval: the rule, and who could act instead.
+//! The refusal of a person's act on an approval: the rule, and the people who could act instead.
 
 use std::fmt;
 

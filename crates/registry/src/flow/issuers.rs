@@ -1,4 +1,4 @@
-//! The other issuers that may sign certifications.
+//! The issuers, besides this service, that may sign certifications.
 
 use std::sync::Arc;
 
@@ -25,15 +25,15 @@ impl Issuers {
     /// Creates the issuers with JWKS at these URLs.
     ///
     /// # Errors
-    /// A URL is not an `https` URL. The text contains it.
+    /// A URL is not an `https` URL. The text contains the URL.
     pub fn new(urls: &[String], clock: &Clock) -> Result<Self, String> {
         let client =
             |url: &String| JwksClient::of_signatures(JwksSettings::new(url.clone()), clock.clone());
         Ok(Self(urls.iter().map(client).collect::<Result<_, _>>()?))
     }
 
-    /// Verifies with the key of that `kid`. A `kid` is not unique: if two issuers use the same
-    /// `kid`, each key is tried.
+    /// Verifies the signature with the key of that `kid`. A `kid` is not unique: if two issuers use
+    /// the same `kid`, each key is tried.
     pub(crate) async fn verify(
         &self,
         kid: &str,

@@ -1,8 +1,8 @@
 //! The code that all records share.
 //!
-//! [`entity`] has the traits that a record implements, [`queries`] its SQL, and [`operations`] and
-//! [`list`] the operations: each checks the caller and the request, runs one transaction and
-//! responds. It does not use the records above it.
+//! [`entity`] has the traits that a record implements, and [`queries`] has its SQL. [`operations`]
+//! and [`list`] have the operations: each operation checks the caller and the request, runs one
+//! transaction and responds. This folder does not use the files of the records.
 
 pub(crate) mod digest;
 pub(crate) mod dns;

@@ -1,5 +1,5 @@
-//! The operations on all records except lists. Each operation checks the caller and the request's
-//! rules, runs one transaction and responds.
+//! The operations that all records share, except lists. Each operation checks the caller and the
+//! request's rules, runs one transaction and responds.
 
 use std::sync::Arc;
 
@@ -99,7 +99,7 @@ impl Registry {
         self.update_at(call, Ok(id)).await
     }
 
-    /// Changes the record with this ID, or returns the error about its ID if the request has no other
+    /// Changes the record with this ID. An invalid ID is reported only if there is no other
     /// problem.
     pub(crate) async fn update_at<C>(
         &self,

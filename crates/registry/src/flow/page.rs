@@ -1,4 +1,4 @@
-//! Pages of a list in the order of `(created_at, id)`. Each page starts where the last one ended.
+//! Pages of a list in the order of `(created_at, id)`. Each page starts after the previous page.
 
 use authority_model::{
     record::{Page, Record},

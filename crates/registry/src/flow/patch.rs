@@ -25,7 +25,7 @@ pub(crate) fn named_faults<C: RecordRequest>(
     }
 }
 
-/// Adds the lists that `clear` names to the mask.
+/// Adds to the mask the lists that `clear` names.
 ///
 /// An empty list never clears a bound, because its author may mean to forbid everything.
 pub(crate) fn with_cleared<C: RecordRequest>(

@@ -1,5 +1,5 @@
-//! References that a foreign key can't express. They are lists of IDs, IDs of several kinds, and
-//! principals, which are soft-deleted.
+//! References that a foreign key can't express. They are lists of IDs, IDs of several kinds of
+//! records, and IDs of principals, because principals are soft-deleted.
 //!
 //! A write locks the rows it refers to FOR KEY SHARE, and a delete locks its row FOR UPDATE. The
 //! write and the delete therefore always see each other.
@@ -16,7 +16,7 @@ use super::{error::Error, queries::Referenced};
 use authority_core::store::{Db, RunQueryDsl};
 use authority_ids::TenantId;
 
-/// Collects the fields of a record that refer to unknown rows of its tenant.
+/// Collects the fields of a record that refer to rows unknown in the record's tenant.
 pub(crate) struct Known {
     tenant: TenantId,
     kind: &'static str,
@@ -166,8 +166,7 @@ pub(crate) fn own_tenant(
     Ok(())
 }
 
-/// Refuses while the workspace is referred to. A project, or a delegation that is not revoked, may
-/// refer to it.
+/// Refuses while a project, or a delegation that is not revoked, refers to the workspace.
 pub(crate) async fn workspace_is_free(
     db: &mut Db,
     tenant: &TenantId,
@@ -187,8 +186,8 @@ pub(crate) async fn workspace_is_free(
     free(diesel::select(exists(bound)).get_result(db).await, "delegations")
 }
 
-/// Refuses while the resource is referred to. Access may be granted, or a delegation that is not
-/// revoked may refer to it.
+/// Refuses while access to the resource is granted, or while a delegation that is not revoked
+/// refers to the resource.
 pub(crate) async fn resource_is_free(
     db: &mut Db,
     tenant: &TenantId,

@@ -9,8 +9,8 @@ use futures_util::future::BoxFuture;
 use super::{dns::Dns, issuers::Issuers};
 use authority_webhook::destination::UrlRules;
 
-/// Runs after each write that decisions depend on, before the response. It waits until the graph
-/// has applied the write.
+/// Runs after each write that decisions depend on, before the response to the write. Waits until
+/// the graph has applied the write.
 pub type AfterCommit = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// Every service of the registry. It serves tenants, the records around them, delegations and
@@ -28,11 +28,11 @@ pub struct Registry {
     pub after_commit: AfterCommit,
     /// The running exports.
     pub exports: Exports,
-    /// Where audit streams and webhooks may go.
+    /// The permitted destinations of audit streams and webhooks.
     pub destinations: Arc<Destinations>,
     /// Looks up the proof that a tenant owns a domain.
     pub dns: Dns,
-    /// The other issuers that may sign certifications.
+    /// The issuers, besides this service, that may sign certifications.
     pub issuers: Issuers,
 }
 

@@ -52,7 +52,7 @@ impl Registry {
         Ok(tagged(Response::new(row)))
     }
 
-    /// Changes the row with this key, which comes with the key as the client wrote it. Problems of
+    /// Changes the row with this key. `key` includes the text that the client wrote. Problems of
     /// other fields are reported even if there is no such row.
     pub(crate) async fn update_related<C>(
         &self,

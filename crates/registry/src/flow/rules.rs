@@ -22,8 +22,8 @@ pub(crate) fn pattern(text: &str) -> Option<String> {
     text.parse::<Pattern>().err().map(|problem| format!("`{text}` {problem}"))
 }
 
-/// Reports invalid action patterns. Patterns that the proto's equivalent rule has reported are
-/// skipped.
+/// Reports invalid action patterns. Skips a list in which the proto's equivalent rule has reported
+/// a pattern.
 pub(crate) fn patterns(field: &str, patterns: &[String], found: &mut Violations) {
     if found.has_list(field) {
         return;
@@ -62,7 +62,7 @@ pub(crate) fn country(field: &str, code: &str, found: &mut Violations) {
     }
 }
 
-/// Returns the problem of `allowed_actions_json`, if any. It is a JSON array of patterns.
+/// Returns the problem of `allowed_actions_json`, a JSON array of patterns, if any.
 pub(crate) fn allowed_actions(json: &str) -> Option<String> {
     match serde_json::from_str::<Vec<String>>(json) {
         Err(_) => Some("is not a JSON array of action patterns, such as `[\"payment.*\"]`".into()),

@@ -1,6 +1,6 @@
 //! The filter `q` of lists: a case-insensitive text search.
 
-/// Returns a LIKE pattern for texts that contain this one. `%`, `_` and `\` are escaped.
+/// Returns a LIKE pattern for texts that contain `text`. `%`, `_` and `\` are escaped.
 pub(crate) fn pattern(text: &str) -> String {
     let mut pattern = String::from("%");
     for letter in text.to_lowercase().chars() {

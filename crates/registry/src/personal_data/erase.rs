@@ -102,8 +102,8 @@ async fn run(
     Ok(erased)
 }
 
-/// Refuses an erasure of the caller, since the erasure names its requester. The reason must not
-/// name the person either.
+/// Refuses an erasure of the caller, because the stored erasure names its requester. Also refuses a
+/// reason that names the person.
 fn refuse(person: &Person, caller: &Caller, asked: &ErasePersonalDataRequest) -> Result<(), Error> {
     if person.is(caller) {
         let text = "names the caller; another owner of the installation can erase you";
@@ -202,8 +202,8 @@ impl Last<'_> {
         diesel::sql_query(sql).bind::<Jsonb, _>(self.parameter).execute(db).await
     }
 
-    /// Erases from the versions added since the pages were read. These include the versions of this
-    /// transaction.
+    /// Erases the person from versions that were added after the pages were read, such as the
+    /// versions of this transaction.
     async fn versions(&self, db: &mut Db, mut after: i64) -> QueryResult<i64> {
         let mut all = 0;
         loop {

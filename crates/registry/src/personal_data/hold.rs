@@ -48,7 +48,7 @@ pub(super) async fn still_held(
 /// Returns the tenants under legal hold, which the erasure skips.
 ///
 /// # Errors
-/// The installation is under legal hold, or a tenant with data of the person is.
+/// The installation is under legal hold, or a tenant that has data of the person.
 pub(super) async fn unless_held(
     service: &PersonalData,
     caller: &Caller,

@@ -1,6 +1,5 @@
-//! Erases the data that must be erased page by page. It consists of contexts and facts of
-//! decisions, shared facts, and history. There may be millions of rows. Each page therefore has its
-//! own transaction.
+//! Erases contexts and facts of decisions, shared facts, and history, page by page. There may be
+//! millions of rows. Each page therefore has its own transaction.
 
 use authority_model::wire::Json;
 use diesel::sql_types::{BigInt, Bytea, Jsonb, Nullable, Text};

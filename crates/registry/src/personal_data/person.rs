@@ -115,8 +115,8 @@ struct Together {
     principal_id: Option<String>,
 }
 
-/// The minimum length of a subject that is searched for in texts. Shorter ones occur in unrelated
-/// texts and are matched only behind an issuer.
+/// The minimum length of a subject that is searched for in texts. Shorter subjects occur in
+/// unrelated texts and are matched only behind an issuer.
 const TELLING: usize = 8;
 
 impl Person {
@@ -124,7 +124,7 @@ impl Person {
     /// name are included.
     ///
     /// # Errors
-    /// The request does not name them in exactly one way, or the principal or tenant is unknown.
+    /// The person is not named in exactly one way, or the principal or tenant is unknown.
     pub(super) async fn find(db: &mut Db, named: Named) -> Result<Self, Error> {
         let mut person = Self::of(named)?;
         if let Some(tenant) = &person.within {
@@ -136,7 +136,7 @@ impl Person {
         if let Some(id) = person.principals.iter().next().cloned() {
             person.limit_to_tenant_of(db, &id).await?;
         }
-        // The second round finds the names recorded with those found in the first round.
+        // The second round finds the names recorded with the names from the first round.
         for _ in 0..2 {
             person.add_recorded(db).await?;
         }
@@ -195,8 +195,8 @@ impl Person {
             .load(db)
             .await?;
         for Together { subject, email, principal_id } in recorded {
-            // The requester may be an API key, which is not a person's name. A code stands for an
-            // erased person.
+            // The subject may be an API key, or the code of an erased person. Neither is a person's
+            // name.
             let is_name = |name: &String| !name.is_empty() && !IdParts::begins(name);
             self.subjects.extend(subject.filter(is_name));
             self.emails.extend(email);
@@ -249,7 +249,7 @@ impl Person {
     }
 }
 
-/// Matches the address where it is not part of a longer one.
+/// Matches the address where it is not part of a longer address.
 fn email_pattern(email: &str) -> String {
     format!(r"(?<![a-zA-Z0-9._%+-]){}(?![a-zA-Z0-9-])(?!\.[a-zA-Z0-9])", literal(&in_json(email)))
 }

@@ -23,7 +23,7 @@ const LONGEST: Duration = Duration::from_secs(3);
 /// The delay until the next run if more is left to do.
 const SOON: Duration = Duration::from_secs(1);
 
-/// The tenants with retention settings that are not under legal hold.
+/// The tenants that have retention settings and are not under legal hold.
 const TENANTS: &str = "SELECT id FROM tenants
     WHERE legal_hold IS NULL AND jsonb_strip_nulls(retention) <> '{}' ORDER BY id";
 

@@ -9,8 +9,8 @@ pub(super) struct Statement {
     pub(super) sql: &'static str,
 }
 
-/// Statements for acts, people behind requests and keys, and other references. A person's own
-/// records are separate.
+/// Statements for acts, people behind requests and keys, and other references. [`OWN_RECORDS`] has
+/// the person's own records.
 pub(super) const STATEMENTS: &[Statement] = &[
     // An approval by an erased person permits no action.
     Statement {
@@ -218,7 +218,7 @@ pub(super) const OWN_RECORDS: &[OwnRecords] = &[
             RETURNING id",
         members: LEAD,
     },
-    // The address is unique. Each row gets its own.
+    // Addresses are unique: each erased row gets an address of its own.
     OwnRecords {
         kind: "consultants",
         sql: "UPDATE consultants SET status = 'retired', listed = false, display_name = 'erased',
@@ -245,8 +245,8 @@ pub(super) const OWN_RECORDS: &[OwnRecords] = &[
             "metadata",
         ],
     },
-    // The principals were ended in an earlier step. That step must come first: it finds the people
-    // who lose access by the names that this statement erases.
+    // An earlier step ended the principals. It must come first, because it uses the names that this
+    // statement erases to find the people who lose access.
     OwnRecords {
         kind: "principals",
         sql: "UPDATE principals SET display_name = 'erased', email = person_code($1, email),

@@ -55,7 +55,7 @@ pub(crate) async fn list(
     Ok(Response::new(ListPolicyVersionsResponse { versions, next_page_token }))
 }
 
-/// Returns the versions after a number, up to one more than `size`.
+/// Returns the versions after the version `after`: at most `size` and one more.
 async fn versions(
     db: &mut Db,
     of: &Policy,

@@ -128,8 +128,8 @@ impl Ground {
         Ok(found)
     }
 
-    /// Returns the errors and warnings of a text, and the warnings of the targets. They include
-    /// unknown names.
+    /// Returns the errors and warnings of a text, and the warnings of the targets. Unknown names
+    /// are among the warnings.
     ///
     /// # Errors
     /// Too many checks are running already, or the store can't be read.
@@ -174,8 +174,7 @@ impl Ground {
         Ok((found, doubts.collect()))
     }
 
-    /// Turns violations of only the tenant's declarations into warnings. Applies if the tenant is
-    /// lenient.
+    /// If the tenant is lenient, turns violations of only its declarations into warnings.
     fn soften(&self, found: &mut [Finding]) {
         for one in found.iter_mut().filter(|one| self.lenient && one.by_schema) {
             one.severity = Severity::Warning;

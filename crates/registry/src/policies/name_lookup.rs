@@ -17,12 +17,12 @@ use authority_decision::{
     validation::{Known as Records, Name, NameKind, nearest},
 };
 
-/// The maximum number of known names to compare an unknown one with.
+/// The maximum number of known names with which an unknown name is compared.
 const MOST: i64 = 2_000;
-/// The maximum number of unknown names of a kind that get a similar name.
+/// The maximum number of unknown names of a kind for which a similar name is searched.
 const MOST_UNKNOWN: usize = 256;
 
-/// Adds the delegations among the names that renew another one, each with the first of its line.
+/// Adds each named delegation that is a renewal, with the first delegation of its line.
 pub(crate) async fn look_up_renewed(
     db: &mut Db,
     tenant_id: &str,
@@ -44,8 +44,8 @@ pub(crate) async fn look_up_renewed(
     Ok(())
 }
 
-/// Adds the delegations that renew another one, and the names that the tenant lacks, each with a
-/// similar known name if any.
+/// Adds the named renewals ([`look_up_renewed`]). Also adds the names that the tenant lacks, each
+/// with a similar known name, if any.
 pub(crate) async fn look_up(
     db: &mut Db,
     tenant_id: &str,
@@ -84,8 +84,8 @@ pub(crate) async fn look_up(
     actions(db, tenant_id, names, found).await
 }
 
-/// Returns known names of one type: the known ones in `asked` or, without `asked`, the first
-/// [`MOST`] names.
+/// Returns known names of one type: the known names in `asked` or, without `asked`, the first
+/// [`MOST`] known names.
 async fn known(
     db: &mut Db,
     tenant_id: &str,

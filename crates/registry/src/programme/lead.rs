@@ -12,9 +12,9 @@ use super::standing::referred;
 use crate::flow::{prelude::*, search::containing};
 use authority_ids::RecordId;
 
-/// The maximum number of campaign parameters of a lead. The next constant is the maximum length of
-/// each in characters.
+/// The maximum number of campaign parameters of a lead.
 const MOST_UTM: usize = 16;
+/// The maximum length of a campaign parameter's name, and of its value, in characters.
 const LONGEST_UTM: usize = 200;
 
 impl Row for Lead {

@@ -66,7 +66,7 @@ impl Row for RealityAnchor {
     }
 }
 
-/// Returns the LIKE pattern of texts that contain this one.
+/// Returns the LIKE pattern of texts that contain `text`.
 fn containing(text: &str) -> String {
     let mut pattern = "%".to_owned();
     for letter in text.chars() {

@@ -9,7 +9,7 @@ pub(super) const REPORTED: &str = "reported";
 /// `result_source` of a result of the engine.
 pub(super) const ENGINE: &str = "engine";
 
-/// Returns the assumptions in the engine's form. Invalid ones are refused when the check is
+/// Returns the assumptions in the engine's form. Invalid assumptions are refused when the check is
 /// written.
 pub(super) fn assumptions(check: &CouplingCheck) -> Vec<Assumption> {
     let each = check.assumptions.iter();

@@ -228,7 +228,7 @@ impl Overrider<'_> {
     }
 
     /// Returns the people behind the API keys that may make requests for the actor. If the check
-    /// names a decision with an approval request, its requesters are added. `None` if a person
+    /// names a decision with an approval request, also returns the requesters. `None` if a person
     /// can't be determined.
     async fn requesters(
         &self,

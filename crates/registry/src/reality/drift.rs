@@ -1,5 +1,5 @@
-//! Stable drift events: reality differs from the assumptions. An event's effect applies until it is
-//! resolved.
+//! Stable drift events: reality differs from the assumptions. An event's effect applies until the
+//! event is resolved.
 
 use authority_api::identity::caller;
 use authority_decision::reality::Severity;

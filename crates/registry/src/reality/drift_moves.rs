@@ -1,4 +1,4 @@
-//! The actions that people take on drift. Each one is stored on the event and changes its status.
+//! The actions that people take on drift. Each is stored on the event and can change the status.
 
 use std::fmt::Write;
 
@@ -137,7 +137,7 @@ pub(super) async fn delete(
     Ok(gone)
 }
 
-/// Applies a decision on a check to the drift that its runs opened.
+/// Applies a decision on a check to the drift events that the check's runs opened.
 pub(super) async fn after_decision(
     db: &mut Db,
     check: &CouplingCheck,

@@ -10,9 +10,9 @@ use authority_model::{
 
 use crate::{delegations::line::newest, flow::prelude::*};
 
-/// Revokes the delegation used by the decision that the event or its check names. If there is none,
-/// it revokes the check's `purpose_grant_id`. If the delegation was renewed, it revokes the newest
-/// successor.
+/// Revokes the delegation used by the decision that the event or its check names. Without such a
+/// decision, revokes the check's `purpose_grant_id`. If the delegation was renewed, revokes the
+/// newest successor.
 pub(super) async fn revoke(
     db: &mut Db,
     check: &CouplingCheck,

@@ -219,8 +219,7 @@ impl SnapshotFeed {
 }
 
 /// Returns the lowest number of remaining snapshots among the pairs, or `None` if the database
-/// can't be read. It is read here because a repeated response counts no snapshots and so has no
-/// number.
+/// can't be read. The number is read here, because a repeated response counts no snapshots.
 async fn least_left(
     registry: &Registry,
     caller: &Caller,

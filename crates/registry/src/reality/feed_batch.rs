@@ -106,8 +106,8 @@ fn permitted<'a>(
     }
 }
 
-/// Returns the inserted rows by ID. A snapshot with the same anchor, time and content as a stored
-/// one is left out.
+/// Returns the inserted rows by ID. Leaves out a snapshot with the same anchor, time and content as
+/// a stored snapshot.
 async fn insert(
     db: &mut Db,
     rows: &[RealitySnapshot],

@@ -22,7 +22,7 @@ pub(super) fn moment(time: Time) -> DateTime<Utc> {
     DateTime::from_timestamp_micros(time.micros()).unwrap_or_default()
 }
 
-/// Returns the maximum age in seconds by an anchor's contract. `None` if it is never stale.
+/// Returns the maximum age in seconds by an anchor's contract. `None` without a maximum.
 pub(super) fn max_staleness(contract: Option<&Json>) -> Option<i64> {
     contract?.0.get("max_staleness_seconds")?.as_i64()
 }

@@ -15,8 +15,7 @@ const PRIVATE: [&str; 8] = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 /// The expected form of a key, for error messages.
 const EXAMPLE_KEY: &str = "must be a public key as a JWK, an object such as {\"kty\": \"OKP\", \"crv\": \"Ed25519\", \
                            \"x\": \"…\"}";
-/// The expected form of the key list, for error messages. It is not a published set,
-/// `{"keys": […]}`.
+/// The expected form of the key list, for error messages. A JWK Set, `{"keys": […]}`, is refused.
 pub(super) const EXAMPLE_LIST: &str = "must be a list of at most 4 public keys as JWKs, such as [{\"kty\": \"OKP\", \
                                        \"crv\": \"Ed25519\", \"x\": \"…\"}]: for a JWK Set, send the list in its `keys`";
 /// The size of a 2048-bit modulus, in bytes.

@@ -63,8 +63,8 @@ pub(super) struct Lifting {
     pub(super) effect: RuntimeEffect,
 }
 
-/// Returns the last run's findings that hold or refuse. They concern anchors and the drift events
-/// that the run opened.
+/// Returns the last run's findings that hold or refuse actions. They concern anchors and the drift
+/// events that the run opened.
 ///
 /// # Errors
 /// An anchor has a newer snapshot, which has not been reviewed.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::flow::prelude::*;
 
-/// The action that an `action_id` names. The other fields are set if it is the ID of a decision.
+/// The action that `action_id` names. The other fields are set if `action_id` is a decision's ID.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Subject {
     pub(super) action: String,
@@ -68,7 +68,7 @@ pub(super) struct Referred(&'static str);
 pub(super) const ANCHORS: Referred = Referred(
     "SELECT id FROM reality_anchors WHERE tenant_id = $1 AND id = ANY ($2) AND deleted_at IS NULL",
 );
-/// All snapshots, including deleted ones, because a report may be based on one.
+/// All snapshots, including deleted ones, because a report may be based on a deleted snapshot.
 pub(super) const SNAPSHOTS: Referred =
     Referred("SELECT id FROM reality_snapshots WHERE tenant_id = $1 AND id = ANY ($2)");
 /// Delegations in any state.

@@ -37,8 +37,8 @@ use authority_crypto::random;
 use authority_ids::ApiKeyId;
 
 const USES_EVERY: Duration = Duration::from_secs(30);
-/// The scopes that a key bound to agents can't use, because each of their operations affects every
-/// agent.
+/// The scopes that a key bound to agents can't use, because each operation with these scopes
+/// affects every agent.
 const UNBOUND: [&str; 2] = ["webhooks:write", "reality:write"];
 
 /// The service of API keys.

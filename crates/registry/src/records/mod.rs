@@ -1,6 +1,6 @@
 //! The records of a tenant and the relationships between them, one file each.
 //!
-//! A record's file contains only its filters, its own rules and the effect of deleting it.
+//! A record's file contains only its filters, its own rules and the effect of deleting the record.
 
 pub(crate) mod acts_in;
 pub(crate) mod api_key;

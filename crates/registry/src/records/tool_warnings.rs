@@ -92,7 +92,7 @@ fn lines(
     found
 }
 
-/// Lists the tool's own requirements that requests naming it can now ignore.
+/// Lists the tool's old requirements that no longer apply to requests that name the tool.
 fn of_requests_that_name_it(
     old: &records::Tool,
     new: &records::Tool,

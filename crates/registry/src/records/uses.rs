@@ -1,4 +1,4 @@
-//! Capability grants, found by agent, used record and its kind.
+//! Capability grants, found by the agent, the used record and the record's kind.
 
 use authority_model::{proto::registry::*, schema::uses, service::UsesService};
 

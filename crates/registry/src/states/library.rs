@@ -72,7 +72,7 @@ pub(super) async fn find(db: &mut Db, id: &str, version: &str) -> Result<Library
     Err(Error::field("library_version", problem))
 }
 
-/// Stores machines in the database. Existing ones do not change.
+/// Stores machines in the database. Machines that are already stored do not change.
 pub(super) async fn keep(db: &mut Db, machines: &[LibraryMachine]) -> Result<(), Error> {
     let mut rows = Vec::with_capacity(machines.len());
     for machine in machines {

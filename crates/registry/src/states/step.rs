@@ -10,7 +10,7 @@ use authority_model::{
 /// A move that the machine allows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum AllowedMove<'m> {
-    /// Moves a record without an event into the initial state.
+    /// The first move of a record, into the initial state.
     Begin(&'m str),
     /// A move by a rule.
     Ruled(&'m StateRule),

@@ -16,8 +16,8 @@ pub(super) struct TwoPeople<'a> {
 }
 
 impl<'a> TwoPeople<'a> {
-    /// Takes the fence. Lock the records first, because waiting behind the fence would delay every
-    /// change.
+    /// Takes the fence. Lock the records first: a wait for a record while the fence is held would
+    /// delay every change.
     pub(super) async fn of(
         db: &mut Db,
         graph: &'a Graph,

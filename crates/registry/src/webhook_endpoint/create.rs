@@ -8,7 +8,7 @@ use authority_webhook::signing::Secret;
 use super::{WebhookEndpoints, demand, headers, holder::Holder, position, rules};
 use crate::flow::{operations::admit, prelude::*, tenant};
 
-/// The maximum number of endpoints of a tenant. Deleted ones do not count.
+/// The maximum number of endpoints of a tenant. Deleted endpoints do not count.
 const MOST: i64 = 20;
 
 impl WebhookEndpoints {
@@ -39,8 +39,8 @@ impl WebhookEndpoints {
         let by = caller.clone();
         let made = self.0.idempotent(&caller, key, async move |db| {
             row.resolve_tenant(db, by.tenant()).await?;
-            // The lock serialises a concurrent deletion of the tenant. It either waits and also
-            // deletes this endpoint, or it has already committed.
+            // A concurrent deletion of the tenant either waits for this lock and also deletes this
+            // endpoint, or has already committed.
             tenant::lock(db, by.tenant(), row.tenant_id()).await?;
             let holder = Holder::of(db, &by).await?;
             if count(db, row.tenant_id()).await? >= MOST {

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 /// Returned in place of a value.
 const MASK: &str = "***";
 
-/// Replaces the values of the headers that a client sent with masks. Their names stay. Returns the
-/// JSON to be sealed, or `None` without headers or with violations.
+/// Masks the values of the headers that a client sent. Their names stay. Returns the JSON to be
+/// sealed, or `None` without headers or with violations.
 pub(super) fn take(endpoint: &mut WebhookEndpoint, found: &mut Violations) -> Option<Vec<u8>> {
     let given = endpoint.headers.get_or_insert_default();
     let mut texts = Vec::new();

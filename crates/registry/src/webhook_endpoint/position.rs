@@ -1,12 +1,11 @@
 //! An endpoint's position in the log of events.
 //!
-//! The head is read without a lock, but no event is missed. The sequencer numbers only committed
-//! events. An event that is committed after the response is therefore numbered after this
-//! statement. The numbering transaction raises the tenant's head, and the committed head never
-//! falls. The event's number is then above every value read before. A numbering transaction that is
-//! running now has not committed. Its events are also above the head read here and are delivered.
-//! They belong to changes before the response. An endpoint may receive such events, but it must
-//! never miss an event of a later change.
+//! The head is read without a lock, but the endpoint misses no event of a change that is committed
+//! after the response. The sequencer numbers only committed events: it numbers such an event after
+//! this statement. Each numbering raises the tenant's head, and the committed head never falls. The
+//! event's number is therefore above the head that is read here. The endpoint may also receive
+//! events of earlier changes: a numbering transaction that runs now assigns numbers above the head
+//! read here.
 
 use std::collections::HashMap;
 
@@ -24,8 +23,8 @@ use diesel::{
 
 use crate::flow::{error::Error, registry::Registry};
 
-/// The lost events of these endpoints, and the time until which deliveries are held. This is the
-/// later of the breaker's time and the `Retry-After` time. A time in the past has no effect.
+/// The lost events of these endpoints, and the time until which deliveries are held: the later of
+/// the breaker's time and the `Retry-After` time. A time in the past has no effect.
 const COMPUTED: &str = "SELECT c.endpoint_id, c.lost_from, c.lost_to, c.failing_since, held.until AS held_until, \
             CASE WHEN held.until = held.breaker THEN 'breaker' \
                  WHEN held.until IS NOT NULL THEN 'retry_after' END AS held_by \

@@ -1,4 +1,4 @@
-//! Endpoint rules that its proto does not define. They come from the crate `authority-webhook`.
+//! Rules for endpoints that the proto does not define. They are in the crate `authority-webhook`.
 
 use authority_model::{
     proto::events::{RetryPolicy, WebhookEndpoint},

@@ -15,7 +15,7 @@ use crate::flow::{
 };
 
 impl WebhookEndpoints {
-    /// Updates the endpoint like any record, and seals the headers if included.
+    /// Updates the endpoint like any record, and seals the headers of the patch, if any.
     pub(super) async fn update(
         &self,
         call: Request<UpdateWebhookEndpointRequest>,

@@ -27,7 +27,7 @@ const ENDED: &str = "
             AND certification_holds(t.revoked_at, t.deleted_at, NULL, t.not_after, $2))";
 
 /// Does the same for every consultant when their last certification has expired. If the consultant
-/// was changed after that time, their status stays, because people set it.
+/// was changed after the expiry, their status stays, because people set it.
 const EXPIRED: &str = "
     UPDATE consultants AS c SET status = $1, updated_at = clock_timestamp()
     FROM (SELECT consultant_id, max(not_after) AS at FROM certifications
@@ -59,8 +59,8 @@ pub(super) async fn check(
     update.execute(db).await.map(drop)
 }
 
-/// Looks for expired certifications each minute. Code that checks a certification compares the time
-/// itself. This worker updates the status for its readers.
+/// Looks for expired certifications each minute. Code that checks a certification also checks its
+/// end. This worker updates the status for readers of the consultant.
 pub fn expire(store: Store, clock: Clock) -> Worker {
     Worker::periodic("certification_expiry", EVERY, move || expired(store.clone(), clock.now()))
 }
