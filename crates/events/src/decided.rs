@@ -93,7 +93,7 @@ impl Decided {
     }
 }
 
-/// Returns the decisions that must be looked up for these events, by id.
+/// Looks up the decisions that these events need. The map's keys are the decisions' ids.
 pub(crate) async fn records(
     db: &mut Db,
     events: &[Waiting<'_>],

@@ -1,5 +1,5 @@
-//! Creates the events of expiries. An expiry changes no row. A trigger can therefore not create its
-//! event.
+//! Creates the events of expiries. An expiry changes no row. Therefore no trigger
+//! can create its event.
 
 use std::time::Duration;
 

@@ -41,7 +41,7 @@ const READ: i64 = 100;
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// How often the log is read without a notification, because notifications may be lost.
 const POLL: Duration = Duration::from_secs(1);
-/// How long a client may read no message before its stream ends.
+/// How long a client may leave messages unread before its stream ends.
 const UNREAD: Duration = Duration::from_secs(60);
 
 /// Limits the open streams of one type on this node. Cheap to clone.

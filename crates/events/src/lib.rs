@@ -1,4 +1,4 @@
-//! Events: changes that are numbered in each tenant's order and read from there.
+//! Events: the changes of each tenant, numbered in order, and their readers.
 //!
 //! When a change is written, a trigger writes its event into the outbox in the same transaction.
 //! The [`Sequencer`] numbers the events of the outbox and writes the bytes of each event once. All

@@ -14,7 +14,7 @@ use crate::log_row::{MOST_IN_ROW, StoredRow, row_id};
 pub(crate) use crate::log_row::Event;
 
 /// Selects rows with events after `$2` and up to `$3`, until they have about `$5` events. `$6` is
-/// the most events of a row. Because of it, the scan of the index ends soon after `$3`.
+/// the most events of a row. Because of `$6`, the scan of the index ends soon after `$3`.
 const ROWS: &str = "SELECT id, last_sequence, size, event_types, bodies FROM ( \
          SELECT *, sum(size) OVER (ORDER BY last_sequence) - size AS before FROM ( \
              SELECT * FROM events \

@@ -15,7 +15,7 @@ use serde::Deserialize;
 /// The most events in a row. Reading one event reads its whole row.
 pub(crate) const MOST_IN_ROW: usize = 64;
 
-/// The number of hexadecimal digits at the end of an event's id that are its place in its row.
+/// An event's id ends with the event's place in its row, in this many hexadecimal digits.
 const PLACE_DIGITS: usize = 4;
 /// Separates envelopes. Canonical JSON does not contain it.
 const LINE_FEED: u8 = b'\n';

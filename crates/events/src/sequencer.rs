@@ -38,7 +38,7 @@ const POLL: Duration = Duration::from_millis(500);
 /// The time between two rounds, because a few large rounds cost less than many small ones. A change
 /// after a pause is numbered at once.
 const LINGER: Duration = Duration::from_millis(30);
-/// The time between two rounds after a round of at least [`MANY`] events.
+/// The time until the next round after a round of at least [`MANY`] events.
 const LINGER_LONG: Duration = Duration::from_millis(100);
 /// The number of events in a round from which [`LINGER_LONG`] applies.
 const MANY: usize = 200;

@@ -152,7 +152,7 @@ impl EventService for EventHandlers {
         let place = self.streams.enter(&tenant_id, &caller)?;
         let grown = self.feed.subscribe();
         let scope = caller.scope();
-        // Checked before the stream starts. The call then fails with a status, and not inside the
+        // Checked before the stream starts: a refused call fails with a status, not inside the
         // stream.
         let (from, within) = (part.clone(), tenant_id.clone());
         let after = async move |db: &mut Db| {

@@ -50,7 +50,7 @@ pub(super) async fn newest(
 }
 
 impl Signed {
-    /// Returns the id, which is the same for each attempt to send it.
+    /// Returns the checkpoint's id, which is the same for each attempt to send the checkpoint.
     pub(super) fn id(&self) -> String {
         let mut unique = [0; 16];
         unique.copy_from_slice(&sha256(self.checkpoint.as_bytes())[..16]);

@@ -53,8 +53,7 @@ const HOLD: &str = "UPDATE audit_cursors c \
        AND t.id = c.tenant_id AND t.state = 'active'";
 
 /// Retries after 1, 2, 4 seconds and so on, up to a minute. If the stream was changed since the
-/// claim, its position is kept: events that the old filter left out are judged again by the new
-/// one.
+/// claim, its position is kept: the new filter then judges the events that the old filter left out.
 const FAILED: &str = "UPDATE audit_cursors c \
      SET sequence = CASE WHEN s.updated_at = $6 THEN $3 ELSE c.sequence END, \
          failures = failures + 1, failed_at = clock_timestamp(), last_error = $7, lease = NULL, leased_until = NULL, \
@@ -104,11 +103,11 @@ pub(super) struct Claimed {
 pub(super) struct Reached {
     pub(super) sequence: i64,
     pub(super) checkpoint_at: Option<DateTime<Utc>>,
-    /// Why the sink refused the newest checkpoint, if this is not recorded yet.
+    /// Why the sink refused the newest checkpoint, until the refusal is recorded.
     pub(super) checkpoint_error: Option<String>,
     /// Whether a checkpoint failed in this turn.
     pub(super) has_failed_checkpoint: bool,
-    /// Events that retention deleted before they were read, if this is not recorded yet.
+    /// Events that retention deleted before they were read, until the loss is recorded.
     pub(super) lost: Option<Lost>,
 }
 

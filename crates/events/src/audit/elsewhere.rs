@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{nats::Nats, sink::checkpoint_subject};
 
-/// The subjects of a tenant's streams, including sealed ones: the checkpoints that they sent are
+/// The subjects of a tenant's streams. Sealed streams are included, because their checkpoints are
 /// still in NATS.
 const SUBJECTS: &str = "SELECT DISTINCT target AS subject FROM audit_streams \
      WHERE tenant_id = $1 AND sink = 'nats' AND target IS NOT NULL";

@@ -1,6 +1,6 @@
-//! Publishes to NATS `JetStream`. A message is published once a `JetStream` stream has stored it.
+//! Publishes to NATS `JetStream`. A message is published when a `JetStream` stream has stored it.
 //!
-//! `JetStream` is called by its API of requests and responses in JSON.
+//! Requests and responses of the `JetStream` API are JSON.
 
 use std::{fs, path::PathBuf, time::Duration};
 
@@ -83,10 +83,10 @@ impl Nats {
         Self { settings, client: Mutex::default() }
     }
 
-    /// Publishes a message and returns once it is stored.
+    /// Publishes a message and returns when it is stored.
     ///
-    /// A message with an id that was stored under this subject a short time ago is not stored
-    /// again. `JetStream` compares ids across a whole stream, which may have several subjects. The
+    /// A message is not stored again if its id was stored under this subject a short time ago.
+    /// `JetStream` compares ids across a whole stream, which may have several subjects. The
     /// id therefore includes the subject. Otherwise, if two audit streams send the same event to
     /// different subjects, only the first copy would be stored.
     pub(super) async fn publish(&self, subject: &str, id: &str, body: &Bytes) -> Result<(), Error> {

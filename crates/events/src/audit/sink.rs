@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::nats::{self, Nats};
 use crate::delivery::Deliveries;
 
-/// An event or a checkpoint as bytes. Its id is the same for each attempt to send it.
+/// An event or a checkpoint as bytes. Each attempt to send the message uses the same id.
 pub(super) struct Message<'a> {
     pub(super) id: &'a str,
     pub(super) body: &'a Bytes,
@@ -79,7 +79,7 @@ impl Error {
 }
 
 impl Sink<'_> {
-    /// Sends a message and returns once the sink has accepted it.
+    /// Sends a message and returns when the sink has accepted it.
     ///
     /// `may_send` is called right before sending.
     pub(super) async fn send(
@@ -89,7 +89,7 @@ impl Sink<'_> {
     ) -> Result<(), Error> {
         if let Self::Webhook { deliveries, url, stream_id, tenant_id } = self {
             let (from, message) = ((*stream_id, *tenant_id, *url), (message.id, message.body));
-            // Connecting may take a while. `may_send` is therefore called after it.
+            // `may_send` is called after connecting, because connecting may take a while.
             let sent = deliveries.send_copy(from, message, may_send).await;
             return sent.ok_or(Error::Stopped)?.map_err(Error::Webhook);
         }

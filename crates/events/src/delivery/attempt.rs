@@ -1,4 +1,4 @@
-//! One delivery attempt: connects, checks that it may still be sent, signs and sends.
+//! One delivery attempt: connects, checks that the delivery may still be sent, signs and sends.
 
 use std::{sync::Arc, time::Duration};
 
@@ -46,7 +46,7 @@ pub(super) enum Ending {
     Expired,
 }
 
-/// A chosen delivery, its result or why it was not sent, and the attempt's duration.
+/// A chosen delivery with the attempt's duration, and its result or the reason for not sending it.
 pub(super) struct Done {
     pub(super) job: Arc<Job>,
     pub(super) result: Result<Ending, Unsent>,

@@ -23,7 +23,7 @@ impl<T: Send + 'static> Beside<T> {
 
     /// Waits for the work to end and returns its result.
     ///
-    /// If no work is running, it never returns. If the task panicked, it resumes the panic.
+    /// Never returns if no work is running. Resumes the panic if the task panicked.
     pub(super) async fn done(&mut self) -> T {
         let Some(task) = &mut self.0 else { return std::future::pending().await };
         let done = task.await;

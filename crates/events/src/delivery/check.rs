@@ -1,8 +1,8 @@
 //! Checks in the database whether deliveries may be sent, for all waiting attempts at once.
 //!
-//! An attempt that arrives during a check waits for the next one. Each attempt therefore starts
-//! only after a check that began after it was chosen. The rate limit is also applied here: across
-//! all nodes, at the moment of sending.
+//! An attempt that arrives during a check waits for the next check. The check of an attempt
+//! therefore begins after the attempt was chosen. The rate limit is also applied here: across all
+//! nodes, at the moment of sending.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -25,8 +25,8 @@ use super::{job::Job, pace::Pace};
 /// endpoint's breaker nor a `Retry-After` of its receiver may delay deliveries. If the breaker is
 /// not closed, only the probe is sent. The rows of rate limits are locked in order. The commit does
 /// not wait for the disk, because losing these writes in a database crash does no harm. `OFFSET 0`
-/// makes the planner look the deliveries up by their ids alone: the plan is cached, and while the
-/// table is empty the planner rates the index of open deliveries as equally good.
+/// makes the planner look the deliveries up by their ids alone. Otherwise a plan that is cached
+/// while the table is empty may use the index of open deliveries.
 const MAY_SEND: &str = "SELECT asked.id, e.id AS endpoint_id, e.rate_limit_per_second, p.paced_until, \
             clock_timestamp() AS now, e.xmin::text = asked.version AS is_current, \
             e.state = 'active' AND t.state = 'active' AND (c.breaker = 'closed' OR asked.is_probe) \
@@ -50,7 +50,7 @@ const PACES: &str = "UPDATE webhook_paces p SET paced_until = n.paced \
 /// Why a delivery was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unsent {
-    /// The endpoint's rate limit permits it after this time.
+    /// The endpoint's rate limit permits the delivery after this time.
     Later(Duration),
     /// The endpoint must not receive deliveries now.
     Held,

@@ -119,7 +119,7 @@ pub(super) async fn round(
     if shares.is_empty() {
         return (turns, Ok(Claims { jobs: Vec::new(), more }));
     }
-    // Set before the query: it must not end later than the lease in the database.
+    // Set before the query: this time must not be later than the lease's end in the database.
     let leased_until = Instant::now() + LEASE;
     let claimed = shared.store.write_tx(&Scope::service(), {
         let shared = Arc::clone(&shared);

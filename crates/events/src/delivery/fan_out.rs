@@ -278,7 +278,7 @@ struct Cursor {
     /// The sequence of the tenant's last event.
     #[diesel(sql_type = BigInt)]
     head: i64,
-    /// The sequence of the first event in the row with the first event after the cursor.
+    /// The lowest sequence in the row that has the first event after the cursor.
     #[diesel(sql_type = Nullable<BigInt>)]
     next: Option<i64>,
 }

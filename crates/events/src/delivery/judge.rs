@@ -48,7 +48,7 @@ impl Judge {
         };
         let Some(event_type) = EventType::named(&event.event_type) else { return false };
         let Ok(body) = serde_json::from_slice::<Value>(&event.body) else { return false };
-        // An endpoint that fails is announced to the other endpoints.
+        // An endpoint gets no events about itself. The other endpoints get them.
         if event.event_type.starts_with(ENDPOINTS) && body["subject_ref"] == *self.endpoint_id {
             return false;
         }

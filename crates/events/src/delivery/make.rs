@@ -9,8 +9,8 @@ use diesel::{
 
 use crate::log::Event;
 
-/// The most open deliveries of an endpoint. For an unreachable receiver, the cursor then stops, and
-/// no more rows are created.
+/// The most open deliveries of an endpoint. The cursor stops at this number. An unreachable
+/// receiver therefore causes no more rows.
 pub(super) const MOST_OPEN: i64 = 10_000;
 
 const DELIVERIES: &str = "INSERT INTO webhook_deliveries \

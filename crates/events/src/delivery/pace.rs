@@ -10,7 +10,7 @@ const BURST: i64 = 4;
 /// Limits how many attempts to an endpoint start within any one second.
 ///
 /// This is the generic cell rate algorithm. Its state is a `lead`: how long the endpoint would be
-/// busy if each started attempt took its share of a second.
+/// busy if each started attempt took an equal share of a second.
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
     /// How much one attempt adds to the lead.

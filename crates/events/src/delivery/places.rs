@@ -64,13 +64,13 @@ impl Places {
             && of(&self.hosts, host) < self.limits.host
     }
 
-    /// Whether the endpoint is at its limit, or one below it because an attempt has just ended.
+    /// Whether the endpoint is at its limit, or was until an attempt ended a moment ago.
     pub(super) fn are_of_endpoint(&self, place: &DeliveryPlace) -> bool {
         let held = self.endpoints.get(&place.endpoint_id).copied().unwrap_or(0);
         held + 1 >= self.limits.endpoint
     }
 
-    /// Returns the tenants at their limit, or one below it because an attempt has just ended.
+    /// Returns the tenants that are at their limit, or were until an attempt ended a moment ago.
     pub(super) fn full_tenants(&self) -> impl Iterator<Item = &String> {
         let is_full = |held: usize| held + 1 >= self.limits.tenant;
         self.tenants.iter().filter(move |(_, held)| is_full(**held)).map(|(id, _)| id)

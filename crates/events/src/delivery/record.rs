@@ -31,8 +31,8 @@ const CURSORS: &str = "SELECT endpoint_id, breaker, breaker_count, breaker_until
      FROM webhook_cursors WHERE endpoint_id = ANY ($1) ORDER BY endpoint_id FOR UPDATE";
 
 /// Selects the deliveries that this node still leases. Skips rows that another transaction has
-/// locked to cancel them. The rows are looked up by their ids alone: the plan is cached, and while
-/// the table is empty the planner rates the index of open deliveries as equally good.
+/// locked to cancel them. The rows are looked up by their ids alone. Otherwise a plan that is
+/// cached while the table is empty may use the index of open deliveries.
 const OURS: &str = "SELECT d.id FROM unnest($1, $2, $3) AS job (id, lease, attempts) \
      CROSS JOIN LATERAL ( \
          SELECT id, lease, attempts, state FROM webhook_deliveries WHERE id = job.id \
@@ -190,7 +190,7 @@ struct Endpoint {
     breaker: Breaker,
     waits_until: Option<DateTime<Utc>>,
     failing_since: Option<DateTime<Utc>>,
-    /// The first time since the last success at which a delivery used up its attempts.
+    /// When a delivery used up its attempts for the first time since the last success.
     dead_since: Option<DateTime<Utc>>,
     succeeded: bool,
     now: DateTime<Utc>,

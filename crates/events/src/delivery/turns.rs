@@ -31,16 +31,16 @@ pub(super) struct Share {
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     pattern: usize,
-    /// The number of the last turn. `tenants` and `endpoints` have the number of each one's last
-    /// turn; a tenant or endpoint without a turn comes first.
+    /// The number of the last turn. `tenants` and `endpoints` have the last turn of each tenant and
+    /// endpoint. A tenant or endpoint without a turn comes first.
     number: u64,
     tenants: HashMap<String, u64>,
     endpoints: HashMap<String, u64>,
 }
 
 impl Turns {
-    /// Divides the free capacity among the candidates. Subtracts the shares from their due
-    /// deliveries.
+    /// Divides the free capacity among the candidates. Subtracts the shares from the candidates'
+    /// due deliveries.
     pub(super) fn divide(
         &mut self,
         candidates: &mut [Candidate],

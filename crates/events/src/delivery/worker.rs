@@ -251,8 +251,8 @@ impl Sending {
         let Recorded { disabled: _, held, lost } = match recorded {
             Ok(recorded) => recorded,
             Err(error) => {
-                // Recording is retried at the next poll. After the leases expire, it records
-                // nothing.
+                // Recording is retried at the next poll. A retry after the leases have expired
+                // records no results.
                 self.record_at = Instant::now() + POLL;
                 ended.append(&mut self.ended);
                 self.ended = ended;

@@ -110,7 +110,7 @@ impl Follow {
         }
     }
 
-    /// Reads new notifications. If they are all that there are, raises the floor.
+    /// Reads new notifications. Raises the floor if no more are left.
     async fn read(&mut self) -> Result<(), ApiError> {
         let (reader, from) = (self.reader.clone(), self.floor.clone());
         let sent: Vec<String> = self.sent.iter().cloned().collect();

@@ -20,8 +20,8 @@ pub(crate) use service::NotificationHandlers;
 /// Each announcement can be up to an hour late.
 const EVERY: Duration = Duration::from_secs(3600);
 
-/// Deletes push subscriptions that have expired. Also deletes subscriptions that were not renewed
-/// for 90 days, as long as notifications are kept, because their person may have lost the role.
+/// Deletes push subscriptions that have expired or were not renewed for 90 days, the time for which
+/// notifications are kept. The person of an old subscription may have lost the role.
 const EXPIRED: &str = "DELETE FROM push_subscriptions \
      WHERE expires_at < now() OR renewed_at < now() - interval '90 days'";
 

@@ -179,7 +179,7 @@ impl Reader {
 
 /// Returns the least id of a notification that may become visible after `at`.
 ///
-/// Also returns `at`. If it is `None`, uses the current time of the database's clock.
+/// If `at` is `None`, uses the current time of the database's clock. Also returns the time used.
 pub(super) async fn floor(
     db: &mut Db,
     at: Option<DateTime<Utc>>,

@@ -1,8 +1,8 @@
 //! Finds the subscriptions to notify, and records the results.
 //!
-//! The cursor is a database snapshot: the one in which notifications were last taken up. A
-//! notification is new if its transaction is not visible in that snapshot. This works in whatever
-//! order transactions commit, and each notification is taken up once.
+//! The cursor is the database snapshot in which notifications were last taken up. A notification is
+//! new if its transaction is not visible in that snapshot. Each notification is therefore taken up
+//! once, in whatever order transactions commit.
 
 use authority_core::store::{Db, RunQueryDsl, locks};
 use diesel::{
@@ -13,7 +13,7 @@ use diesel::{
 const ACCEPTED: &str = "UPDATE push_subscriptions SET failures = 0 WHERE id = $1 AND failures > 0";
 const GONE: &str = "DELETE FROM push_subscriptions WHERE id = $1";
 const FAILED: &str = "UPDATE push_subscriptions SET failures = failures + 1 WHERE id = $1";
-/// Deletes a subscription after so many consecutive failures.
+/// Deletes a subscription after 20 consecutive failures.
 const FAILED_FOR_LONG: &str = "DELETE FROM push_subscriptions WHERE id = $1 AND failures >= 20";
 
 /// Whether the subscription `s` may be notified now. While a person is suspended, no pushes are
@@ -37,9 +37,9 @@ const CURSOR: &str = "SELECT snapshot, at < now() - interval '30 seconds' AS is_
 const BEGIN: &str = "INSERT INTO push_cursor (snapshot, at) VALUES (pg_current_snapshot()::text, now()) \
      ON CONFLICT (id) DO UPDATE SET snapshot = EXCLUDED.snapshot, at = EXCLUDED.at";
 
-/// Takes up new notifications, moves the cursor and returns the recipients: one push of each kind
-/// for each subscription. It is a single statement because it must see exactly the rows of the
-/// snapshot that it stores.
+/// Takes up new notifications, moves the cursor and returns the pushes, at most one for each kind
+/// and subscription. It is a single statement because it must see exactly the rows of the snapshot
+/// that it stores.
 const TAKE_UP: &str = "WITH new AS ( \
          SELECT n.tenant_id, n.kind, n.roles FROM notifications n \
          WHERE n.id >= $1 AND NOT pg_visible_in_snapshot(n.xact::text::xid8, $2::pg_snapshot)), \

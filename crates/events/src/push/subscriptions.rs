@@ -18,9 +18,9 @@ const MOST: i64 = 10;
 
 const SHOWN: &str = "id, origin, role, label, expires_at, created_at, renewed_at";
 
-/// Locks the tenant and the person. Deleting either waits for this transaction and then deletes the
-/// new subscription as well. If a person adds two subscriptions at once, the second one waits and
-/// counts the first.
+/// Locks the tenant and the person. A deletion of the tenant or person waits for this transaction
+/// and then deletes the new subscription as well. If a person adds two subscriptions at once, the
+/// second transaction waits and counts the first subscription.
 const LOCK_TENANT: &str =
     "SELECT id FROM tenants WHERE id = $1 AND state = 'active' FOR NO KEY UPDATE";
 const LOCK_PERSON: &str = "SELECT FROM principals WHERE tenant_id = $1 AND (external_subject = $2 \

@@ -1,8 +1,8 @@
 //! Deletes deliveries that are too old, with their attempts.
 //!
-//! An event is older than its deliveries, so it is deleted before them. A delivery may still be open
-//! then, because its endpoint is paused or its tenant is suspended. It can no longer be sent, so it
-//! is cancelled, and its event counts as lost.
+//! An event is older than its deliveries and is deleted before them. A delivery may still be open
+//! then, if its endpoint is paused or its tenant is suspended. Such a delivery can no longer be
+//! sent: it is cancelled, and its event counts as lost.
 
 use authority_core::store::{Db, RunQueryDsl};
 use diesel::{

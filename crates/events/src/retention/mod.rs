@@ -2,8 +2,8 @@
 //!
 //! 1. `log.rs` deletes events, oldest first, and records the position of the oldest event that is
 //!    left.
-//! 2. `deliveries.rs` cancels deliveries that can no longer be sent, which count as lost. It
-//!    deletes old deliveries with their attempts.
+//! 2. `deliveries.rs` cancels deliveries that can no longer be sent, and counts their events as
+//!    lost. It deletes old deliveries with their attempts.
 //! 3. Functions of the database drop partitions without rows.
 //!
 //! Each step is a separate transaction of at most a few thousand rows. The steps that delete rows
@@ -29,7 +29,7 @@ use crate::delivery::lost;
 
 /// How often the worker runs. The age limit advances by whole days.
 const EVERY: Duration = Duration::from_secs(3600);
-/// The longest duration of a run, because a service that stops waits for the run to end.
+/// The longest duration of a run. It is short, because a stopping service waits for the run to end.
 const LONGEST: Duration = Duration::from_secs(3);
 /// The delay before the next run if there is more to do or another node is deleting.
 const SOON: Duration = Duration::from_secs(1);

@@ -97,7 +97,7 @@ async fn all_addresses_of_a_name_are_vetted_and_one_of_them_is_connected_to() {
     for refused in [
         &["127.0.0.1"][..],
         &["10.0.0.1"],
-        // One internal address is enough to refuse the name, at any position.
+        // One internal address, at any position, is enough to refuse the name.
         &["93.184.216.34", "10.0.0.1"],
         &["192.168.1.1", "93.184.216.34"],
         &["169.254.169.254"],
@@ -301,8 +301,8 @@ fn what_is_shown_of_an_answer_holds_no_secret_and_no_control_character() {
     assert_eq!(answer::body_start(&[0xff, b'a'], true, &[]), "\u{fffd}a");
     let long = "é".repeat(READ);
     assert_eq!(answer::body_start(long.as_bytes(), true, &[]).len(), 1024);
-    // Masking shortens the text, which shows more of the body's end. A secret that is cut off there
-    // must not be shown in part.
+    // Masking shortens the text. More of the body's end is then shown. A secret that is cut off
+    // there must not be shown in part.
     let repeated = "whsec_c2VjcmV0".repeat(READ / 14) + "whsec_c2Vj";
     let shown = answer::body_start(&repeated.as_bytes()[..repeated.len()], false, &secrets);
     assert!(!shown.contains("c2Vj") && !shown.contains("whsec"), "{}", &shown[shown.len() - 20..]);

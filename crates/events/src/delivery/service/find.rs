@@ -22,7 +22,7 @@ const PAGE: i32 = 100;
 const COLUMNS: &str = "id, tenant_id, endpoint_id, event_id, event_type, sequence, replay_id, state, \
      CASE state WHEN 'open' THEN due_at END AS due_at, created_at, ended_at";
 
-/// Newest first: ids begin with the time of creation and sort by it.
+/// Newest first: ids begin with the time of creation.
 const PAGED: &str = " FROM webhook_deliveries WHERE endpoint_id = $1 \
      AND ($2 IS NULL OR state = $2) AND ($3 IS NULL OR event_type = $3) AND ($4 IS NULL OR id < $4) \
      ORDER BY id DESC LIMIT $5";
@@ -137,7 +137,7 @@ async fn with_attempts(db: &mut Db, rows: Vec<Delivery>) -> QueryResult<Vec<Webh
 #[derive(QueryableByName)]
 struct Id {
     #[diesel(sql_type = Text)]
-    #[expect(dead_code, reason = "that there is one matters")]
+    #[expect(dead_code, reason = "only the row's existence matters")]
     id: String,
 }
 

@@ -50,7 +50,7 @@ const COUNT: &str = "UPDATE webhook_cursors \
 const COUNTED: &str = "SELECT tests, \
             ceil(extract(epoch FROM tested_from - clock_timestamp()) + $2)::bigint AS seconds \
      FROM webhook_cursors WHERE endpoint_id = $1";
-/// Closes the breaker and ends the wait of `Retry-After`. The receiver accepts deliveries again.
+/// Closes the breaker and ends the wait of `Retry-After`, after the receiver accepted a test event.
 const CLOSE: &str = "UPDATE webhook_cursors \
      SET breaker = 'closed', breaker_count = 0, breaker_until = NULL, waits_until = NULL \
      WHERE endpoint_id = $1";
@@ -85,7 +85,7 @@ impl Shared {
         Ok(AppliedLimits::new(left, None).shown_in(done.await?.reply()))
     }
 
-    /// Returns the first response to a repeated call, and the remaining tests.
+    /// Returns the response to the first call with this key, and the remaining tests.
     async fn first_answer(
         &self,
         caller: &Caller,

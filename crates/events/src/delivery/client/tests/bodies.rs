@@ -50,7 +50,7 @@ async fn play(script: &Script, stream: &mut tokio::net::TcpStream) {
     }
 }
 
-/// Returns the result of an attempt and the time it took.
+/// Returns the result of an attempt and the attempt's duration.
 async fn attempt(client: &Client, url: &EndpointUrl) -> (Result<Received, ErrorClass>, Duration) {
     let connection = client.connect(url).await.ok().unwrap();
     let begun = Instant::now();
