@@ -1,4 +1,4 @@
-//! The `filter` of an audit stream: which events it sends.
+//! The `filter` of an audit stream: the events that the stream sends.
 
 use serde_json::{Map, Value};
 

@@ -77,8 +77,8 @@ impl AddressRules {
     /// Checks all addresses that a name resolved to.
     ///
     /// One refused address refuses the attempt: a name that also resolves to an internal address is
-    /// not a public receiver, and a second connection must not reach that address. The attempt then
-    /// connects to a checked address, without resolving the name again.
+    /// not a public receiver, and a second connection must not reach that address. An accepted
+    /// attempt connects to a checked address, without resolving the name again.
     pub fn vet(&self, resolved: &[IpAddr]) -> Result<(), Refused> {
         if resolved.is_empty() {
             return Err(Refused::Unresolved);

@@ -43,8 +43,8 @@ const REFUSED_PREFIXES: [&str; 8] =
 const REFUSED_SUFFIXES: [&str; 7] =
     ["-ip", "-ipv6", "clientip", "socketip", "-addr", "-host", "-host-override"];
 
-/// The reason for refusing headers, to follow the name of the field or the header. Messages never
-/// contain a value.
+/// The reason for refusing headers. The message is shown after the name of the field or the header,
+/// and never contains a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
     #[error("has {0} members; 10 at most")]
@@ -55,9 +55,9 @@ pub enum HeaderError {
     Name(String),
     #[error("is set by the service or by the connection; leave it out")]
     Refused(String),
-    #[error("comes twice; names do not differ by case")]
+    #[error("comes twice; upper and lower case are the same")]
     Twice(String),
-    #[error("must have a value of visible ASCII, spaces only inside, that is not empty")]
+    #[error("must have a value of visible ASCII that is not empty, with spaces only inside")]
     Value(String),
 }
 

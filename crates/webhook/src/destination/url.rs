@@ -23,7 +23,7 @@ pub struct UrlRules {
     pub addresses: AddressRules,
 }
 
-/// The reason for refusing a URL, to follow the name of its field.
+/// The reason for refusing a URL. The message is shown after the name of the field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     #[error("is longer than 2048 bytes")]
@@ -155,7 +155,7 @@ fn check_host(url: &Url, rules: &UrlRules) -> Result<bool, UrlError> {
 
 fn check_name(name: &str, rules: &UrlRules) -> Result<bool, UrlError> {
     let local = name == "localhost" || name.ends_with(".localhost");
-    // A trailing dot is another spelling of the same host, which certificates do not contain.
+    // A trailing dot is another spelling of the same host, but certificates have only one spelling.
     if name.ends_with('.') || (local && !rules.development) {
         return Err(UrlError::Host);
     }

@@ -99,8 +99,8 @@ impl EventType {
         &self.members
     }
 
-    /// Whether an event with this data is created only while a subscriber selects its type. With
-    /// `None`, whether this holds for any event of the type.
+    /// Whether an event with this data is created only while a subscriber selects its type. If
+    /// `data` is `None`, whether at least some events of the type are.
     pub fn is_on_demand(&self, data: Option<&Value>) -> bool {
         let (name, member) = ON_DEMAND_IF;
         let automatic = data.is_none_or(|data| data.get(member) == Some(&Value::Bool(true)));

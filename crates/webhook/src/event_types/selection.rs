@@ -14,7 +14,7 @@ pub const MOST_PATTERNS: usize = 50;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection(Option<Vec<Pattern>>);
 
-/// The reason for refusing `event_types`, to follow the name of the field.
+/// The reason for refusing `event_types`. The message is shown after the name of the field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectionError {
     #[error("must have at least one; leave it out for the default")]
@@ -56,8 +56,8 @@ impl Selection {
     pub fn families(&self) -> impl Iterator<Item = &'static EventType> {
         EventType::families().filter(|event_type| match &self.0 {
             Some(patterns) => covers(patterns, event_type),
-            // The data is null and has no members: a type is included if only some of its events
-            // are created on demand.
+            // Data without members: a type is excluded only if all of its events are created on
+            // demand.
             None => !event_type.is_on_demand(Some(&Value::Null)),
         })
     }

@@ -10,7 +10,7 @@ pub const FAILURES_TO_OPEN: u32 = 5;
 /// The time from opening to the first probe; each failed probe doubles it.
 pub const COOLDOWN: TimeDelta = TimeDelta::seconds(10);
 pub const LONGEST_COOLDOWN: TimeDelta = TimeDelta::minutes(10);
-/// A probe without a result after this time counts as lost, like the lease of its delivery.
+/// The time after which a probe without a result counts as lost: the lease of its delivery.
 pub const PROBE_LEASE: TimeDelta = TimeDelta::seconds(60);
 
 /// The state of one endpoint's breaker.

@@ -75,7 +75,7 @@ impl ErrorClass {
 impl fmt::Display for ErrorClass {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str(match self {
-            Self::Address => "the name does not resolve, or to an address that is refused",
+            Self::Address => "the name does not resolve, or it resolves to a refused address",
             Self::Connect => "no connection: nothing listens there, or the host cannot be reached",
             Self::TlsExpired => "the certificate has expired",
             Self::TlsNotYetValid => "the certificate is not valid yet",

@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{retry_after::LONGEST_RETRY_AFTER, schedule::Schedule};
 
-/// An endpoint is disabled after all its attempts have failed for this long, if a delivery also used
+/// An endpoint is disabled if all its attempts have failed for this long, and a delivery has used
 /// up its attempts or there were many failures.
 pub const DISABLED_AFTER: TimeDelta = TimeDelta::days(5);
 /// The number of failures in a row that disables an endpoint after [`DISABLED_AFTER`] even if no
@@ -86,8 +86,7 @@ pub struct Failing {
 /// Returns the consequences of attempt number `attempt` (from 1) of a delivery.
 ///
 /// `failing` does not count this attempt. `random` is the argument of [`Schedule::delay`]. If the
-/// endpoint is disabled, the delivery keeps its next attempt for when the endpoint is enabled
-/// again.
+/// endpoint is disabled, the delivery's next attempt waits until the endpoint is enabled again.
 pub fn after_attempt(
     answer: &Answer,
     schedule: &Schedule,

@@ -48,7 +48,7 @@ impl RetryPolicy {
     }
 }
 
-/// The reason for refusing a retry policy, to follow the name of the member.
+/// The reason for refusing a retry policy. The message is shown after the name of the member.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RetryPolicyError {
     #[error("is required with strategy exponential")]
