@@ -30,9 +30,9 @@ pub enum Error {
         "the decisions of {0} are archived, and this installation has no archive: set `archive.url`"
     )]
     NoArchive(String),
-    /// Another database wrote the manifest, or this one did before a restore of a backup.
+    /// Another database wrote the manifest, or this database did before a backup was restored.
     ///
-    /// An erasure can't ensure that its archive has no data of the person.
+    /// An erasure can't ensure that the manifest's archive has no data of the person.
     #[error(
         "`{0}` is in the archive, and this database did not write it: move it elsewhere, or delete it, and try again"
     )]

@@ -14,8 +14,7 @@ const CONNECT: &str = "5 seconds";
 /// How long an operation is retried while the store is unavailable or overloaded.
 const REPEAT: Duration = Duration::from_secs(20);
 
-/// Opens a bucket. `AWS_*` variables that the client does not know are ignored, as other S3 tools
-/// do.
+/// Opens a bucket. Like other S3 tools, ignores `AWS_*` variables that the client does not know.
 ///
 /// # Errors
 /// A required variable is missing, or variables contradict each other.

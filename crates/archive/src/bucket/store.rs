@@ -44,7 +44,7 @@ impl Bucket {
             Some(("file", path)) if path.starts_with('/') => {
                 let prefix = Path::from_absolute_path(path);
                 let prefix = prefix.map_err(|why| unfit(&why.to_string()))?;
-                // Rows of the database are deleted once their archive is written. The file must
+                // Rows of the database are deleted after their archive is written. Files must
                 // therefore be flushed to disk (`fsync`).
                 let files = LocalFileSystem::new().with_fsync(true);
                 Ok(Self { store: Arc::new(files.clone()), files: Some(files), prefix })
@@ -71,8 +71,8 @@ impl Bucket {
     /// Reads an object of at most this many bytes.
     ///
     /// # Errors
-    /// [`Error::Unfit`] if the object is larger or not a regular file. Also if the bucket is
-    /// unavailable.
+    /// [`Error::Unfit`] if the object is larger or not a regular file; another error if the bucket
+    /// is unavailable.
     pub async fn get(&self, name: &str, most: u64) -> Result<Bytes, Error> {
         self.fit(name).await?;
         let found = self.store.get(&self.path(name)).await?;
@@ -121,7 +121,7 @@ impl Bucket {
     /// Deletes partly written files that a killed process left in a folder.
     ///
     /// [`Self::list`] does not show these files, and a bucket has none. Returns `false` if a recent
-    /// one remains, because another process may still be writing it.
+    /// file remains, because another process may still be writing it.
     pub async fn delete_halves(&self, folder: &str) -> Result<bool, Error> {
         let none_left = self.in_folder(folder, folder::delete_halves).await?;
         Ok(none_left.unwrap_or(true))

@@ -1,7 +1,7 @@
 //! Removes a person from archived decisions.
 //!
-//! Like the erasure from the tables, it erases the context, the facts and the names in the report
-//! of each decision that mentions the person.
+//! If a decision mentions the person, its context, its facts and the names in its report are
+//! erased, as in the tables.
 
 use authority_core::store::RunQueryDsl;
 use authority_evidence::archive::{Manifest, Object};

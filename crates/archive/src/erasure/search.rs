@@ -40,8 +40,8 @@ struct Written {
 impl Eraser {
     /// Checks that all archives in the person's scope can be read and are this database's.
     ///
-    /// Call it before erasing the tables. If the erasure failed after them, a second call would not
-    /// count the data that the first one erased.
+    /// Call it before erasing the tables. If the erasure failed after that, a second erasure would
+    /// not count the data that the first one erased.
     ///
     /// # Errors
     /// The archive is unavailable, or [`Error::Foreign`] if another database wrote a manifest.

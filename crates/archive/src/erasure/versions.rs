@@ -18,8 +18,8 @@ use crate::{
     inspect,
 };
 
-/// Selects the lines with data of the person and rewrites them without it. For the person's own
-/// principals it also removes the fields about people.
+/// Selects the lines with data of the person and rewrites them without that data. Also removes the
+/// fields about people from the person's own principals.
 const ERASE: &str = "
     SELECT v.place,
            (v.line || jsonb_build_object(

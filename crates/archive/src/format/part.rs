@@ -33,7 +33,7 @@ impl Made {
     }
 }
 
-/// A new part, with its decisions and its index not written yet.
+/// A new part. Its decisions and its index are not written yet.
 pub struct Part {
     pub decisions: Made,
     pub index: Made,

@@ -11,8 +11,8 @@ use diesel::{
 use super::{Archiver, Subject};
 use crate::{Error, format::month::Month};
 
-/// The tenants with a retention of decisions and without a legal hold. Each has its oldest rows,
-/// its archived months, and the months that another node is archiving.
+/// Selects the tenants with a retention of decisions and without a legal hold. Each row has the
+/// tenant's oldest rows, archived months, and months that another node is archiving.
 const TENANTS: &str = "
     SELECT t.id, (t.retention ->> 'decisions_days')::integer AS days,
            (SELECT min(d.id) FROM decisions d WHERE d.tenant_id = t.id) AS decision,
@@ -26,8 +26,8 @@ const TENANTS: &str = "
     WHERE t.legal_hold IS NULL AND t.retention ->> 'decisions_days' IS NOT NULL
     ORDER BY t.id";
 
-/// Whether a month has any rows, and whether it can be archived. For that, none of its approvals
-/// may be open, and the contexts of its decisions must be erased if the tenant erases contexts.
+/// Whether a month has any rows, and whether it can be archived. No approval of the month may be
+/// open. If the tenant erases contexts by age, the month's contexts must be erased.
 const MONTH: &str = "
     SELECT last.id IS NOT NULL
            OR EXISTS (SELECT FROM archived_versions(t.id, $2))

@@ -47,8 +47,8 @@ const REMOVABLE: &str = "
 const NEWEST: &str = "
     SELECT tenant_id, month, manifest, manifest_sha256 FROM archives ORDER BY archived_at DESC LIMIT 1";
 
-/// Whether the service may remove rows, and whether any rows are due for removal. It may if
-/// `migrate` ran with `archive.url` set.
+/// Whether the service may remove rows, and whether any rows are due for removal. The service may
+/// remove rows if `migrate` ran with `archive.url` set.
 const RIGHT: &str = "
     SELECT has_function_privilege('remove_archived(text, text)', 'EXECUTE') AS may_remove,
            EXISTS (SELECT FROM archives a JOIN tenants t ON t.id = a.tenant_id WHERE may_go(a, t)) AS is_due";
@@ -62,7 +62,7 @@ const REMOVE: &str = "SELECT remove_archived($1, $2) AS removed";
 const KEPT: &str =
     "SELECT count(*) AS parts FROM archived_parts WHERE tenant_id = $1 AND month = $2";
 
-/// Deletes the row of the archive. Its objects then belong to an ended run, which is tidied later.
+/// Deletes the row of the archive. Its objects then belong to an ended run and are deleted later.
 const DISCARD: &str = "
     WITH discarded AS (
         DELETE FROM archives WHERE tenant_id = $1 AND month = $2 AND removal_begun IS NULL
@@ -115,7 +115,7 @@ impl Archiver {
 
     /// Whether the database's owner lets the service remove rows. Otherwise all rows are kept.
     ///
-    /// If `tells` is set, logs a warning if rows are due and may not be removed.
+    /// Logs a warning if `tells` is set and rows are due but may not be removed.
     pub(super) async fn may_remove(&self, tells: bool) -> Result<bool, Error> {
         let read = self.parts.store.read_tx(&Scope::service(), async move |db| {
             Ok::<_, Error>(diesel::sql_query(RIGHT).get_result::<Right>(db).await?)
@@ -129,7 +129,7 @@ impl Archiver {
         Ok(right.may_remove)
     }
 
-    /// Returns the archives with folders that may contain objects they don't name.
+    /// Returns the archives with objects in their folders that the archives may not name.
     pub(super) async fn untidy(&self) -> Result<Vec<Archive>, Error> {
         self.read(UNTIDY).await
     }

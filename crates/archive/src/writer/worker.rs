@@ -16,7 +16,7 @@ use crate::Error;
 
 /// How often the worker runs. Once a month, another month becomes old enough to be archived.
 const EVERY: Duration = Duration::from_secs(3600);
-/// The longest duration of a tick.
+/// The longest duration of a run of the worker (a tick).
 const LONGEST: Duration = Duration::from_secs(3);
 /// The delay before the next tick if a tick ended with steps left.
 const SOON: Duration = Duration::from_millis(100);

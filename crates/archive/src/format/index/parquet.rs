@@ -170,7 +170,7 @@ fn lies_in(column: &ColumnChunkMetaData, size: usize) -> bool {
     let starts = starts.into_iter().flatten();
     let length = usize::try_from(column.compressed_size()).ok();
     let mut ends = starts.map(|start| usize::try_from(start).ok()?.checked_add(length?));
-    // The dictionary page, if any, is first. The length of all pages counts from its start.
+    // The dictionary page, if any, comes first: all pages together start at its offset.
     let whole = ends.next_back().flatten();
     whole.is_some_and(|end| end <= size) && ends.all(|end| end.is_some())
 }
