@@ -1,7 +1,7 @@
 //! Checks that the JSON form of stored and digested messages does not change.
 //!
-//! `stored.json` has rows as they were first written: for each message, one with all fields and one
-//! without any.
+//! `stored.json` has rows as they were first written: for each message, a row with all fields and a
+//! row without any field.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{collections::BTreeMap, fmt::Debug};

@@ -1,5 +1,5 @@
-//! Brands in use. For this, the brand, its tenant and the consultant's link to the tenant must be
-//! active. The consultant must be neither suspended nor retired.
+//! Brands in use. A brand is in use if the brand, its tenant and the consultant's link to the
+//! tenant are active, and the consultant is neither suspended nor retired.
 
 use authority_core::store::{Db, RunQueryDsl};
 use authority_ids::TenantId;

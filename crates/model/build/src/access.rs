@@ -47,7 +47,7 @@ fn read_table(method: &MethodDescriptor) -> Option<String> {
 
 /// Returns the method's bindings, one per rule.
 ///
-/// A method without a binding gets one with an empty verb and path.
+/// A method without a binding gets a binding with an empty verb and path.
 fn bound(method: &MethodDescriptor) -> Vec<HttpBinding> {
     let mut bindings = http_bindings(method, &Options::default());
     if bindings.is_empty() {

@@ -81,7 +81,7 @@ pub(crate) fn finals(field: &FieldDescriptor) -> Vec<String> {
     value.map(|field| texts(field, "final")).unwrap_or_default()
 }
 
-/// Whether the message is one of the service's own and some record stores it whole in a column.
+/// Whether the message belongs to the service, and some record stores it whole in a column.
 ///
 /// The column is `jsonb`, or `jsonb[]` if the field is repeated.
 pub(crate) fn is_stored_whole(message: &MessageDescriptor) -> bool {

@@ -1,6 +1,6 @@
 //! Rust types for the well-known protobuf types, for both protobuf and SQL.
 //!
-//! The build script uses these types in place of prost's. Other code does not convert between them.
+//! The build script uses these types in place of prost's. Other code needs no conversions.
 
 mod computed;
 mod json;

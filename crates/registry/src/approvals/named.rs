@@ -16,7 +16,7 @@ type Key = (String, String);
 type ToolRow = (String, String, String, Option<String>);
 type PurposeRow = (String, String, String, String, Option<String>);
 
-/// Fills in the tools and purposes of approvals whose `request` is already filled in.
+/// Fills in the tools and purposes of approvals. Their `request` must be filled in already.
 ///
 /// # Errors
 /// If the store cannot be read.

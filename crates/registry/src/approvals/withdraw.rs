@@ -1,8 +1,8 @@
 //! Withdraws an approved request that has not been used yet.
 //!
-//! Anyone who may act on approvals may withdraw one, even if they are not eligible to approve it,
-//! because a withdrawal permits no action. An agent's claim and a withdrawal lock the same row.
-//! Whichever locks the row second finds the approval used or void.
+//! Anyone who may act on approvals may withdraw an approval, even if they are not eligible to
+//! approve the request, because a withdrawal permits no action. An agent's claim and a withdrawal
+//! lock the same row. Whichever locks the row second finds the approval used or void.
 
 use authority_model::{
     proto::approval::{Approval, WithdrawApprovalRequest},

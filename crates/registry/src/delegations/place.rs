@@ -121,7 +121,7 @@ async fn set_place(row: &mut Delegation, tx: &mut WriteTx<'_>) -> Result<Vec<Del
 
 /// Returns and locks the parent of a delegation. The lock prevents the parent from being narrowed
 /// or ended before the child is committed. It also serialises the creation of children: each new
-/// child counts the earlier ones.
+/// child counts the earlier children.
 async fn parent(
     db: &mut Db,
     tenant_id: &str,
@@ -177,7 +177,7 @@ async fn check_children(db: &mut Db, parent: &Delegation, now: DateTime<Utc>) ->
     Err(ApiError::new(ErrorCode::LimitExceeded, text).into())
 }
 
-/// Refuses a delegation below an inactive or expired delegation, because it could not be used.
+/// Refuses a new delegation that could not be used: a delegation above is inactive or expired.
 fn check_delegable(above: &Delegation, which: &str, now: DateTime<Utc>) -> Result<(), Error> {
     let (id, state) = (&above.id, above.state.as_str());
     if above.known_state() != Some(DelegationState::Active) {

@@ -1,9 +1,9 @@
 //! Renewals. A renewed delegation ends, and a successor with the same principals and the same
 //! parent takes its place in the same transaction.
 //!
-//! Both belong to one line, and the line's id is the id of its first delegation. Counters and
-//! quarantines belong to the line. The children get the successor as their parent. Standing
-//! approvals end: people signed the bounds of the renewed delegation.
+//! Both delegations belong to one line, and the line's id is the id of its first delegation.
+//! Counters and quarantines belong to the line. The children get the successor as their parent.
+//! Standing approvals end: people signed the bounds of the renewed delegation.
 
 use authority_core::graph::{Fence, hold_fence};
 use authority_decision::facts::Counts;

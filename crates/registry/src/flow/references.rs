@@ -74,7 +74,7 @@ impl Known {
         Ok(())
     }
 
-    /// Checks references to resources or projects. Access can be granted to both.
+    /// Checks references to resources or projects. Access can be granted to either.
     pub(crate) async fn resources(
         &mut self,
         db: &mut Db,

@@ -1,4 +1,4 @@
-//! Policies: their texts and versions, the checks before one is activated, and their cost.
+//! Policies: their texts and versions, the checks before an activation, and the cost of policies.
 
 pub(crate) mod activations;
 pub(crate) mod check;

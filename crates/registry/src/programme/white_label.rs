@@ -125,8 +125,8 @@ async fn unless_linked(db: &mut Db, brand: &WhiteLabelConfig) -> Result<(), Erro
     link.map(drop).ok_or(Error::Refused(ErrorCode::NotLinked))
 }
 
-/// Refuses a domain that is neither a domain of the tenant nor below one. With `verified`, also
-/// refuses an unverified domain.
+/// Refuses a domain that is neither a domain of the tenant nor below such a domain. With
+/// `verified`, also refuses an unverified domain.
 async fn check_domain(db: &mut Db, brand: &WhiteLabelConfig, verified: bool) -> Result<(), Error> {
     let Some(domain) = &brand.domain else { return Ok(()) };
     let above: Vec<&str> = names_above(domain).collect();

@@ -10,7 +10,7 @@ const MOST: i64 = 256;
 
 /// Refuses another active anchor if the tenant has reached the limit.
 pub(super) async fn permit(db: &mut Db, anchor: &RealityAnchor) -> Result<(), Error> {
-    // The lock serialises activations: each one counts the earlier ones.
+    // The lock serialises activations: each activation counts the earlier anchors.
     tenant::lock(db, None, &anchor.tenant_id).await?;
     let active: i64 = reality_anchors::table
         .filter(reality_anchors::tenant_id.eq(&anchor.tenant_id))

@@ -160,7 +160,7 @@ async fn insert(
 }
 
 /// Updates an event. If the anchors or their contents differ, this is a new finding: the event's
-/// `detected_at` is reset and it must be reviewed again.
+/// `detected_at` is reset and the event must be reviewed again.
 async fn update(
     db: &mut Db,
     check: &CouplingCheck,

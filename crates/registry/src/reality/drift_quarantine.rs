@@ -8,8 +8,8 @@ use authority_model::{
 
 use crate::flow::prelude::*;
 
-/// Starts a quarantine. If the event's earlier quarantine was released by other means, a new one
-/// may be started.
+/// Starts a quarantine. If the event's earlier quarantine was released by other means, a new
+/// quarantine may be started.
 pub(super) async fn begin(
     db: &mut Db,
     event: &DriftEvent,

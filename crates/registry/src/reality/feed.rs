@@ -74,7 +74,7 @@ impl SnapshotFeed {
     }
 }
 
-/// Writes queued snapshots until the worker is stopped, then the remaining ones.
+/// Writes queued snapshots until the worker is stopped, then the remaining snapshots.
 async fn write(waiting: &mut mpsc::Receiver<Queued>, store: &Store, context: &Context) {
     loop {
         let first = tokio::select! {
@@ -100,7 +100,7 @@ async fn write(waiting: &mut mpsc::Receiver<Queued>, store: &Store, context: &Co
     }
 }
 
-/// Stores all snapshots in one transaction. If it fails, no snapshot is stored.
+/// Stores all snapshots in one transaction. If the transaction fails, no snapshot is stored.
 async fn commit(store: &Store, queued: Vec<Queued>) -> Result<(), store::Error> {
     let (fed, done): (Vec<_>, Vec<_>) =
         queued.into_iter().map(|queued| (queued.fed, queued.done)).unzip();

@@ -77,7 +77,7 @@ impl Row for ApiKey {
         if self.expires_at != before && self.expires_at.is_some_and(|end| end <= tx.now.into()) {
             return Err(Error::field("api_key.expires_at", "must be in the future"));
         }
-        // A delegating key delegates the authority of its agents. It needs at least one agent.
+        // A delegating key delegates the authority of its agents. The key needs at least one agent.
         if holds(self, delegating_key::SCOPE) && self.principal_ids.is_empty() {
             let problem = format!("is required with the scope `{}`", delegating_key::SCOPE);
             return Err(Error::field("api_key.principal_ids", problem));

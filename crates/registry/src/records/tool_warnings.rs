@@ -25,7 +25,7 @@ const MOST: usize = 20;
 const MOST_LOOKED_AT: usize = 1000;
 
 /// Lists the terms that change when `tool` replaces `was`. The stricter terms come first, then the
-/// milder ones.
+/// milder terms.
 ///
 /// Stricter terms have one line for each action in use.
 pub(crate) async fn of(tool: &Tool, was: Option<&Tool>, db: &mut Db) -> QueryResult<Vec<String>> {

@@ -41,7 +41,7 @@ pub(super) struct Asked<'a> {
     pub to: Option<&'a str>,
 }
 
-/// Returns the initial state of the machine's records. A stored machine always has one.
+/// Returns the initial state of the machine's records. Every stored machine has one.
 pub(super) fn initial(machine: &StateMachine) -> &str {
     machine.initial_state.as_deref().unwrap_or_default()
 }

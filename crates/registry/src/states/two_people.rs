@@ -46,8 +46,8 @@ impl<'a> TwoPeople<'a> {
         self.tenant.as_ref().is_none_or(|tenant| !tenant.read().is_inactive(who))
     }
 
-    /// Whether both are the same person. For a machine of the installation, a match in any tenant
-    /// counts.
+    /// Whether `one` and `other` are the same person. For a machine of the installation, a match in
+    /// any tenant counts.
     pub(super) fn are_one(&self, one: Person<'_>, other: Person<'_>) -> Result<bool, Error> {
         match &self.tenant {
             Some(tenant) => Ok(tenant.read().are_one(one, other)),
