@@ -32,9 +32,9 @@ pub(crate) enum Source<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Candidate<'a> {
     pub(crate) source: Source<'a>,
-    /// The terms that apply. They are the terms of the named tool; without one, of the authority's
-    /// tool; otherwise of all tools that perform the action. Leaving the tool out does not avoid
-    /// its terms.
+    /// The terms that apply: of the tool that the request names, or else of the authority's tool,
+    /// or else of all tools that perform the action. A request without a tool does not avoid any
+    /// terms.
     pub(crate) terms: Terms<'a>,
     /// The joint declaration of the request, tools and model.
     pub(crate) declared: Declared,
@@ -67,7 +67,7 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Returns the delegation's links, itself first. Empty for other authorities.
+    /// Returns the delegation's chain, from the delegation up. Empty for other authorities.
     pub(crate) fn links(&self) -> &'a [std::sync::Arc<Delegation>] {
         match self.source {
             Source::Delegation(chain) => &chain.0,

@@ -35,8 +35,8 @@ impl<'a> Case<'a> {
         self.gathered.subject.as_deref().filter(|subject| subject.id == *id)
     }
 
-    /// Returns the id of the delegation that renewed this one, if the request names this one.
-    /// Otherwise returns this id.
+    /// Returns the id of the delegation that renewed `id`, if the request names `id`. Otherwise
+    /// returns `id`.
     pub(crate) fn successor_of<'i>(&self, id: &'i str) -> &'i str
     where
         'a: 'i,

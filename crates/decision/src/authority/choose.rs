@@ -1,5 +1,5 @@
-//! Stage 1: is this actor allowed to do this? The rows of docs/reference/decision.md's table, in
-//! the same order.
+//! Stage 1: is this actor allowed to perform this action? Checks the rows of the table in
+//! docs/reference/decision.md, in order.
 //!
 //! Every candidate authority goes through the same rows. The first candidate that passes all of
 //! them, including its purposes, is used. If none passes, the refusal of the candidate that got
@@ -62,8 +62,8 @@ const STANDING: [Check; 10] = [
     nothing_is_quarantined,
     delegation_is_the_subjects,
     chain_is_in_force,
-    // This check precedes `action_is_covered`. If a permission was changed to a denial, both checks
-    // fail, and the reason must be the denial.
+    // This check precedes `action_is_covered`. If a row was changed from allowed to denied, both
+    // checks fail, and the reason must be the denial.
     nothing_denies_it,
     action_is_covered,
     workspace_is_open,

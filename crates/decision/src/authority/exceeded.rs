@@ -1,5 +1,4 @@
-//! Describes the bounds of an authority that a request exceeds, with the bound and the requested
-//! value.
+//! Describes each bound that a request exceeds, with the requested value.
 //!
 //! This module does not decide. Each bound is checked separately by the deciding rule.
 

@@ -28,8 +28,8 @@ const LARGEST: u64 = 256 * 1024;
 /// The maximum number of violations to explain.
 const MOST_TOLD: usize = 8;
 
-const NAME_THE_TOOL: &str = "; no tool is named, so the schemas of all that perform the action must hold: name \
-    the tool in `tool_id`, and its own alone counts";
+const NAME_THE_TOOL: &str = "; no tool is named, so the schemas of all tools for the action apply: name the tool in \
+    `tool_id` to apply only its own";
 
 /// Checks the input, as one row of the decision table.
 pub(crate) fn is_valid(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {

@@ -17,7 +17,7 @@ use crate::{
     request::{amount::Amount, draft::Request},
 };
 
-/// Adds `add` to the counter unless it would exceed `limit`.
+/// Adds `add` to the counter, if the sum does not exceed `limit`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CounterClaim {
     pub key: CounterKey,
@@ -46,7 +46,7 @@ pub(crate) fn risk_holds(candidate: &Candidate<'_>, bounds: &Bounds) -> bool {
     bounds.max_risk_tier.is_none_or(|ceiling| tier.is_some_and(|tier| tier <= ceiling))
 }
 
-/// Whether each of these bounds holds, except the bounds on risk and place.
+/// Whether each of these bounds holds, except the bounds on risk, place and purpose.
 pub(crate) fn within(case: &Case<'_>, holder: &str, bounds: &Bounds) -> bool {
     let request = case.request;
     let listed = |list: &[String], own: Option<&String>| {
@@ -71,7 +71,7 @@ pub(crate) fn hours_end(
     candidate.hours().filter_map(end).min()
 }
 
-/// Whether the named resource, project or both are on the list.
+/// Whether the list is empty, or the request names a resource or project and only listed ones.
 fn reaches(list: &[String], request: &Request) -> bool {
     let mut named = request.resource_id.iter().chain(&request.project_id).peekable();
     list.is_empty() || (named.peek().is_some() && named.all(|id| list.contains(id)))
@@ -88,7 +88,7 @@ fn has_room(case: &Case<'_>, claim: &CounterClaim) -> bool {
     after.is_some_and(|after| after <= claim.limit)
 }
 
-/// Returns the counts of an allow under these bounds. An item is `None` if it cannot be counted.
+/// Returns the counter changes of an allow under these bounds; `None` for an uncountable change.
 fn counters(
     case: &Case<'_>,
     holder: &str,
@@ -124,8 +124,8 @@ pub(crate) fn left(facts: &Facts, holder: &str, bounds: &Bounds, at: DateTime<Ut
 
 /// Returns every counter that a decision on these facts may read.
 ///
-/// Set the value of each one before the decision in [`crate::facts::Spent`]; use 0 if there is no
-/// stored value.
+/// Before the decision, set the value of each counter in [`crate::facts::Spent`]; use 0 if there is
+/// no stored value.
 pub fn counters_needed<P>(gathered: &Gathered<P>, at: DateTime<Utc>) -> Vec<CounterKey> {
     let links = gathered.delegations.iter().flat_map(|chain| &chain.0);
     let of_links = links.map(|link| (link.line(), &link.bounds));

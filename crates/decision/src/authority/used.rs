@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct AuthorityUsed {
     pub kind: AuthorityKind,
     pub id: String,
-    /// The delegations of its chain, itself first. Empty for other authorities.
+    /// The ids of a delegation's chain, from the delegation up. Empty for other authorities.
     pub chain: Vec<String>,
 }
 

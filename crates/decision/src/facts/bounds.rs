@@ -53,8 +53,8 @@ pub struct Bounds {
 impl Bounds {
     /// Parses `constraints_json`. Refuses empty lists.
     ///
-    /// The author of an empty list may have meant to forbid everything. Here it would remove the
-    /// bound.
+    /// The author of an empty list may have meant to forbid everything. But an empty list removes
+    /// the bound.
     ///
     /// # Errors
     /// The error in the JSON.

@@ -14,7 +14,7 @@ use crate::request::amount::Amount;
 pub struct Budget {
     /// The id of the delegation or `uses` row that has the bound.
     pub holder_id: String,
-    /// The counter. Renewed delegations share one.
+    /// The counter. A delegation shares it with its renewals.
     pub key: CounterKey,
     /// The bound: a number of uses, or an amount in ten-thousandths.
     pub limit: i64,
@@ -26,7 +26,7 @@ pub struct Budget {
 
 impl Budget {
     /// Returns the budgets among the bounds of a delegation or `uses` row, without the used parts.
-    /// `holder` is the id that its counters have.
+    /// `holder` is the holder in its counters' keys.
     pub fn of(id: &str, holder: &str, bounds: &Bounds, at: DateTime<Utc>) -> Vec<Self> {
         let uses = bounds.max_uses.map(|max| (Counts::Uses, max.window_seconds, max.count.into()));
         let total = bounds.max_total_amount.map(|max| {

@@ -94,7 +94,7 @@ const TABLE: [[Cell; 3]; 5] = [
 
 /// The joint declaration of the request, tool and model.
 ///
-/// Each field has the riskiest value that any of them declares. The order is only for sorting.
+/// Each field has the riskiest value that any of them declares. `Ord` is only for sorting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Effective {
@@ -181,7 +181,7 @@ pub fn table(tier: RiskTier, undoing: Undoing, class: EffectClass) -> Oversight 
     let held = |cell: &&Cell| {
         cell.iter().filter(|(from, _)| *from <= class).map(|(_, oversight)| *oversight).max()
     };
-    // A missing cell would be a gap in the table and prohibits. A test proves that there are none.
+    // A missing cell prohibits. A test proves that the table has no gaps.
     cell.map_or(Oversight::Prohibited, |cell| held(&cell).unwrap_or(Oversight::None))
 }
 

@@ -72,13 +72,13 @@ pub struct Gathered<P = Arc<CompiledPolicy>> {
     pub stop_signals: Vec<Arc<StopSignal>>,
     /// Active quarantines: at least the quarantines that may apply to this request.
     pub quarantines: Vec<Arc<Quarantine>>,
-    /// If the request names a delegation: its chain, if it resolves. Otherwise: the chain of every
-    /// delegation to the subject that itself covers the action, in any state.
+    /// If the request names a delegation: the delegation's chain, if it exists. Otherwise: the
+    /// chain of each delegation to the subject, in any state, that itself covers the action.
     pub delegations: Vec<Chain>,
     /// The delegation that renewed the named one, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub successor_id: Option<String>,
-    /// Every delegator and delegate of the chains that resolves.
+    /// Every existing delegator and delegate of the chains.
     pub principals: Vec<Arc<Principal>>,
     /// The subject's `uses` rows: at least the rows that cover the action or its tool.
     pub uses: Vec<Uses>,

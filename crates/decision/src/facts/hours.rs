@@ -174,8 +174,8 @@ impl Hours {
         }
     }
 
-    /// Whether these hours include this minute of the week in UTC, counted from Monday 00:00, at an
-    /// offset in seconds.
+    /// Whether these hours, at an offset in seconds, include this minute of the week. The minute is
+    /// counted from Monday 00:00 UTC.
     fn holds_utc(&self, minute: u32, offset: i32) -> bool {
         let week = 7 * i64::from(MINUTES_A_DAY);
         let shift = i64::from(offset / 60);

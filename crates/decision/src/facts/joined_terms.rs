@@ -83,7 +83,7 @@ pub struct JoinedTerms {
     pub rollback_available: Term<bool>,
     pub risk_tier: Term<RiskTier>,
     pub required_oversight_mode: Term<OversightMode>,
-    /// The access level that a tool needs on its own. Every tool has one.
+    /// The access level that a tool's own record requires. Every tool has a level.
     pub access_level: Term<AccessLevel>,
     /// The fields that tools require of a request, each with the first such tool by id.
     pub requires: BTreeMap<String, String>,

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use super::{bounds::Bounds, gathered::Facts, records::Constraints, time_zone::named};
 
 impl Facts {
-    /// Returns the names of the zones that a decision on this action reads and whose offsets are
-    /// not in these facts, in order.
+    /// Returns the zones, in order of name, that a decision on this action reads but these facts
+    /// lack.
     ///
     /// These are the zones of hours, and the tenant's zone if a policy reads `context.local`.
-    /// Without its offset, hours do not hold, and such a policy denies.
+    /// Without a zone's offset, hours do not hold, and such a policy denies.
     pub fn missing_zones(&self, action: &str) -> Vec<String> {
         let gathered = &self.gathered;
         let links = gathered.delegations.iter().flat_map(|chain| &chain.0).map(|link| &link.bounds);

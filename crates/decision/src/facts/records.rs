@@ -22,7 +22,7 @@ pub struct Tenant {
     pub id: String,
     /// Whether the tenant is in state `active` and not deleted.
     pub active: bool,
-    /// Whether a request is refused if neither it nor a tool or model declares the action.
+    /// Whether the request, a tool or a model must declare the action, or else it is refused.
     #[serde(default)]
     pub require_declaration: bool,
     /// The tenant's tightenings of the gate.
@@ -113,8 +113,8 @@ impl Delegation {
 /// One person's approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
-    /// The time of the approval. A reality finding needs an approval that was given after it began.
-    /// An approval without a time does not count for it.
+    /// The time of the approval. A reality finding needs an approval that was given after the
+    /// finding began. An approval without a time does not count for a finding.
     #[serde(default, with = "moment::option", skip_serializing_if = "Option::is_none")]
     pub at: Option<DateTime<Utc>>,
     /// The person: `<iss>|<sub>`.
@@ -309,8 +309,8 @@ pub struct Approval {
     pub state: ApprovalState,
 }
 
-/// A decline of the same question. It turns a hold into a denial, and is only looked up for requests
-/// that would be held.
+/// A decline of the request's question. It turns a hold into a denial, and is only looked up for
+/// requests that would be held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Declined {
     pub approval_id: String,

@@ -14,7 +14,7 @@ pub(crate) struct RequestEntities {
     pub(crate) entities: Entities,
 }
 
-/// A cell in facts, which many requests share. It keeps the entities that were made first, with the
+/// A cell in facts that many requests share. It keeps the entities that were made first, with the
 /// texts that they were made from. A request with other texts does not get them.
 ///
 /// The cell is not part of the facts: it does not count in comparisons, and a copy of the facts has

@@ -12,7 +12,7 @@ use crate::{
     request::draft::{ActionRiskClassification, Draft},
 };
 
-/// The tools with terms that apply.
+/// The tools that set the terms of a request.
 #[derive(Clone, Copy)]
 pub(crate) enum Terms<'a> {
     /// No tool performs the action, or the named tool does not resolve.
@@ -24,7 +24,7 @@ pub(crate) enum Terms<'a> {
 }
 
 impl<'a> Terms<'a> {
-    /// Returns the only tool that the permit is for, if it is for a single tool.
+    /// Returns the tool that the permit is limited to, if any.
     pub(crate) fn tool(self) -> Option<&'a Tool> {
         match self {
             Self::Of(tool) => Some(tool),
@@ -117,14 +117,14 @@ pub(crate) fn is_present(request: &Draft, member: &str) -> bool {
 struct Record {
     /// The strictest declaration of any tool.
     said: Effective,
-    /// The fields that a tool with another declaration omits, with the worst values, which they
-    /// count as.
+    /// The fields omitted by a tool that declares other fields, each with its worst value: an
+    /// omitted field counts as the worst.
     left_out: Effective,
-    /// True without any tool, or with a tool that lacks a declaration.
+    /// Whether a tool lacks a declaration. Also true without any tool.
     silent: bool,
 }
 
-/// Returns the undeclared fields with the worst values, which they count as.
+/// Returns the undeclared fields, each with its worst value.
 fn gaps(declared: Effective) -> Effective {
     let class = declared.effect_class.is_none();
     Effective {
@@ -139,7 +139,7 @@ fn gaps(declared: Effective) -> Effective {
 /// The joint declaration of the request, tools and model.
 #[derive(Clone, Copy)]
 pub(crate) struct Declared {
-    /// The declaration of the request and the model, for any tool.
+    /// The declaration of the request and the model, without the tools.
     besides_tools: Effective,
     /// The joint declaration: each field has the riskiest declared value.
     said: Effective,
@@ -147,9 +147,9 @@ pub(crate) struct Declared {
     /// worst value. A request can only add to it. The caller's declaration can therefore never
     /// lower the requirements of records.
     pub(crate) counted: Effective,
-    /// The risk tier, if it is known for any tool.
+    /// The risk tier, if it is known for every tool.
     pub(crate) known_tier: Option<RiskTier>,
-    /// Whether there is a declaration, for any tool.
+    /// Whether there is a declaration for every tool.
     pub(crate) is_declared: bool,
 }
 
@@ -182,8 +182,8 @@ impl Declared {
 
     /// Returns the declarations that policies are evaluated on.
     ///
-    /// The first is the strictest of all. If no tool is named, the declaration with each tool for
-    /// the action follows.
+    /// The first is the strictest of all. If no tool is named, a declaration for each tool that
+    /// performs the action follows.
     pub(crate) fn seen_by_policies(&self, terms: Terms<'_>) -> Vec<Effective> {
         let by_tools = match terms {
             Terms::Joined(joined) => &joined.declarations[..],

@@ -1,7 +1,7 @@
 //! The offsets from UTC that a decision reads for time zones.
 //!
 //! Time zone data changes when a country changes its rules. Decisions therefore never read that
-//! data: the offsets are looked up beforehand and sealed, and a replay reads the same ones.
+//! data: the offsets are looked up beforehand and sealed, and a replay reads the same offsets.
 
 use chrono::{DateTime, FixedOffset, Utc};
 use serde::{Deserialize, Serialize};

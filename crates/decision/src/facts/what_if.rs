@@ -1,8 +1,8 @@
 //! A changed set of policies, with added, replaced and removed policies.
 //!
-//! Gathered facts contain only those policies of the tenant that could apply to their request. An
-//! added policy is not among them. Whether it can apply to a request is therefore determined here,
-//! with the same index ([`PolicyIndex`]).
+//! Gathered facts contain only those policies of the tenant that could apply to their request. They
+//! lack the added policies. This module finds the added policies that can apply, with the same
+//! index ([`PolicyIndex`]).
 
 use std::{collections::BTreeSet, sync::Arc};
 

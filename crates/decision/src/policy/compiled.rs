@@ -87,8 +87,8 @@ impl CompiledPolicy {
     /// Checks and compiles a text that will be stored, or evaluated as if it were stored.
     ///
     /// # Errors
-    /// The errors of [`Self::compile`]. Also if its patterns would cost more than a decision may,
-    /// or if it can never have its apparent meaning.
+    /// The errors of [`Self::compile`]. Also if the patterns would cost more than a decision may,
+    /// or if a statement can never have its apparent meaning.
     pub fn check(reference: PolicyReference, text: &str) -> Result<Self, PolicyError> {
         let compiled = Self::compile(reference, text)?;
         let spans = split(text)?;
@@ -106,7 +106,7 @@ impl CompiledPolicy {
         statements.map(|s| (s.ordinal, s.fault.as_deref().unwrap_or_default()))
     }
 
-    /// Returns the statements to refuse on write only.
+    /// Returns the statements that are refused only on write.
     ///
     /// These statements can never have their apparent meaning, or their patterns would cost more
     /// than a decision may.
@@ -151,7 +151,7 @@ impl CompiledPolicy {
         self.statements.iter().filter(move |statement| statement.action.admits(action))
     }
 
-    /// Returns its statements, in order.
+    /// Returns the statements, in order.
     pub(crate) fn all(&self) -> &[Statement] {
         &self.statements
     }

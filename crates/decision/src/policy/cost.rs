@@ -19,7 +19,7 @@ pub(crate) const MOST_STEPS: u64 = 16_000_000;
 const RECORDS_TEXT: u64 = 1024;
 /// The number of steps to compare one value.
 const VALUE: u64 = 8;
-/// The bytes of text that are compared in the time of one value.
+/// The number of bytes of text that take as long to compare as one value.
 const BYTES: u64 = 64;
 
 /// The cost of one statement.
@@ -29,7 +29,7 @@ pub(crate) struct Cost {
     pub(crate) matching: u64,
     /// The maximum number of characters after a `*` of a pattern, up to the next `*` or the end.
     pub(crate) run: u64,
-    /// How often all values of the request may be walked.
+    /// The maximum number of walks over all values of the request.
     walking: u64,
     /// The length of the longest text literal in the statement.
     literal: u64,
@@ -86,9 +86,9 @@ impl Cost {
     }
 }
 
-/// Returns the maximum number of characters after a `*`, up to the next one or the end.
+/// Returns the maximum number of characters after a `*`, up to the next `*` or the end.
 ///
-/// A match may compare them again at each character of the text.
+/// A match may compare these characters again at each character of the text.
 fn run(pattern: &Pattern) -> u64 {
     let wildcard = |element: &PatternElem| matches!(element, PatternElem::Wildcard);
     let after_first = pattern.get_elems().split(wildcard).skip(1);

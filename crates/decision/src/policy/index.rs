@@ -1,9 +1,8 @@
 //! A tenant's policies at one revision, indexed by the requests that they can match.
 //!
 //! If three of two hundred policies can match, a decision should cost as much as with three
-//! policies. A policy is indexed by the actions of its statements' scopes or by its applies-to
-//! rows, depending on which of the two limits it. A policy without limits is a candidate for every
-//! request.
+//! policies. A policy is indexed by the actions of its statements' scopes or, if these do not limit
+//! it, by its applies-to rows. A policy without limits is a candidate for every request.
 
 use std::{collections::HashMap, sync::Arc};
 

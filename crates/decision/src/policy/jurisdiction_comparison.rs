@@ -1,5 +1,4 @@
-//! Finds comparisons of `context.jurisdiction` with a hyphenated text, which policies must not
-//! have.
+//! Finds comparisons of `context.jurisdiction` with a hyphenated text. Policies must not have them.
 //!
 //! Policies see the country as `jurisdiction` and a subdivision as `subdivision`. Such a comparison
 //! can never be true: a forbid for `DE-BY` would never match. The search works on the policy's JSON

@@ -1,6 +1,6 @@
 //! Policies: their texts, compiled statements and targets, and the checks before one is activated.
 //!
-//! It is beside the stages. Facts contain compiled policies, and the rules evaluate them.
+//! This module is not a stage. Facts contain compiled policies, and the rules evaluate them.
 
 pub(crate) mod compiled;
 pub(crate) mod cost;

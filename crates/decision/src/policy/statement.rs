@@ -95,8 +95,8 @@ pub struct Statement {
     condition: ast::Expr,
     reads: Reads,
     pub(crate) cost: Cost,
-    /// Why the statement can never have its apparent meaning. Such a statement is refused on write.
-    /// If it is already stored, its evaluation fails.
+    /// The reason why the statement can never have its apparent meaning. Such a statement is
+    /// refused on write. If it is already stored, its evaluation fails.
     pub fault: Option<String>,
 }
 

@@ -12,8 +12,8 @@ const CODES: &str = "\
     WST XAD XAF XAG XAU XBA XBB XBC XBD XCD XCG XDR XOF XPD XPF XPT XSU XTS XUA XXX YER ZAR \
     ZMW ZWG";
 
-/// Whether the text has the form of a currency code: 3 to 8 capital letters or digits, of which the
-/// first is a letter.
+/// Whether the text has the form of a currency code: 3 to 8 capital letters or digits, beginning
+/// with a letter.
 pub fn is_code(text: &str) -> bool {
     let plain = |c: u8| c.is_ascii_uppercase() || c.is_ascii_digit();
     (3..=8).contains(&text.len())

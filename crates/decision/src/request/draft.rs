@@ -1,4 +1,4 @@
-//! The normal form of a request. Every operation converts its own body to it.
+//! The normal form of a request. Every operation converts its own body to this form.
 //!
 //! [`Draft`] has the plain fields. [`Request`] is a valid draft, with its amount in normal form.
 //! Only a `Request` can be decided.
@@ -136,7 +136,7 @@ impl Request {
         Ok(Self { draft, tenant, amount })
     }
 
-    /// Returns the tenant that decides.
+    /// Returns the tenant of the request.
     pub fn tenant(&self) -> &TenantId {
         &self.tenant
     }
@@ -153,10 +153,10 @@ impl Request {
         self.draft.context.get("jurisdiction")?.as_str()
     }
 
-    /// Returns the question that an approval is for: the normal form without fields that do not
-    /// change it.
+    /// Returns the question that an approval is for: the normal form without the fields that do not
+    /// change the question.
     ///
-    /// An approval's digest is the digest of its canonical JSON.
+    /// An approval's digest is the digest of the question's canonical JSON.
     #[must_use]
     pub fn question(&self) -> Draft {
         Draft { approval_id: None, explain: false, at_least_revision: None, ..self.draft.clone() }

@@ -1,8 +1,8 @@
 //! The Cedar request and entities of one decision, which policies can refer to.
 //!
-//! They are built from the values of `cedar-policy-core`. The crate `cedar-policy` wraps it, and
-//! converts each value to an expression, parses and evaluates the name of each extension function,
-//! and checks a hierarchy of one level for cycles. That took a quarter of a decision's CPU time.
+//! They are built from the values of `cedar-policy-core`. The wrapper crate `cedar-policy` converts
+//! each value to an expression, parses and evaluates the name of each extension function, and
+//! checks a hierarchy of one level for cycles. That took a quarter of a decision's CPU time.
 
 use std::{
     collections::HashSet,

@@ -27,7 +27,7 @@ use crate::{
     reason::Reason,
 };
 
-/// A policy statement that holds an action for people.
+/// A policy statement that holds an action until people approve.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldBy {
     pub policy_id: String,
@@ -166,8 +166,8 @@ fn evaluate<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Vec<(&'a Statemen
     })
 }
 
-/// Returns the distinct values of a declared field. Empty if it may be missing, which counts as any
-/// value.
+/// Returns the distinct values of a declared field. Empty if a declaration lacks the field: a
+/// missing field counts as any value.
 fn each<T: Copy + PartialEq>(
     declared: &[Effective],
     member: impl Fn(&Effective) -> Option<T>,

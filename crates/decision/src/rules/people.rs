@@ -7,8 +7,7 @@ use crate::{
     levels::ApprovalState,
 };
 
-/// Returns the approval that the request cites, if it is for this exact question, or why it does
-/// not count.
+/// Returns the cited approval if it counts for this question, or the reason why it does not count.
 pub(crate) fn cited_approval<'a>(case: &Case<'a>) -> Option<Result<&'a Approval, &'static str>> {
     let id = case.request.approval_id.as_ref()?;
     let Some(approval) = case.facts.approval.as_ref().filter(|approval| approval.id == *id) else {

@@ -6,7 +6,7 @@ use crate::{
     request::draft::ActionDeclaration,
 };
 
-/// Only a tool's record can require less than execute. The caller's declaration can raise it.
+/// Only a tool's record can require less than execute. A caller's declaration can only raise it.
 #[test]
 fn the_access_level_needed() {
     let declared = |effect_class| ActionDeclaration {

@@ -205,7 +205,7 @@ fn one_approval_serves_all_holds() {
     assert_eq!(world.decide().obligations, ["audit.emit", "review.after"]);
 }
 
-/// An approval in one's own interest counts if one is needed, but not if two are.
+/// An approval in one's own interest counts if one approval is needed, but not if two are needed.
 #[test]
 fn own_interest_counts_where_one_is_needed() {
     let own = |people: &[(&str, &str)]| {

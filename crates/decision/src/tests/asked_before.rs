@@ -44,7 +44,7 @@ fn a_declined_question_is_denied_instead_of_held() {
     assert_eq!(reasons(&world, declined), [Reason::ApprovalDeclined]);
     world.approval = Some(approval(&[("ann", "legal")]));
     assert_eq!(reasons(&world, declined), [Reason::ApprovalDeclined]);
-    // The approval suffices for people. The remaining hold waits for a snapshot.
+    // The approval meets the first hold. The remaining hold waits for a snapshot.
     world.approval = Some(enough);
     drift(&mut world, drifted(RuntimeEffect::RequireRevalidation));
     assert_eq!(reasons(&world, declined), [Reason::RealityRevalidationRequired]);

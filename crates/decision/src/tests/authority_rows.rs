@@ -115,8 +115,8 @@ fn the_action_is_covered_by_every_link() {
     assert_eq!(code(|w| w.link(0).can_delegate = false), Reason::PermissionGranted);
 }
 
-/// If no authority is named, the first candidate that passes is used: the most specific, then by
-/// id.
+/// If no authority is named, the first candidate that passes is used. The most specific is tried
+/// first, then the lowest id.
 #[test]
 fn candidates_are_tried_in_order() {
     let mut world = World::sound();

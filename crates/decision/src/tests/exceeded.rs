@@ -133,7 +133,7 @@ fn the_same_in_fields() {
     assert_eq!(fields, ("jurisdictions", "GB, FR", &None));
 }
 
-/// Also without `explain`. Other decisions have no budgets.
+/// A refusal lists its budgets even without `explain`. Other decisions have no budgets.
 #[test]
 fn a_refusal_has_its_budgets() {
     let decided = |spoil: &dyn Fn(&mut World)| {

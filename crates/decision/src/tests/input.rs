@@ -13,7 +13,7 @@ use crate::{
     request::input_schema::{InputAt, InputReference, InputSchema, MOST_SCHEMAS},
 };
 
-/// Returns a tool for the world's action with a schema, identified by its text.
+/// Returns a tool for the world's action with a schema. The schema's text serves as its digest.
 pub(super) fn with_schema(id: &str, schema: &Value, at: InputAt) -> (Tool, Value) {
     let input = InputReference { sha256: schema.to_string(), at };
     (Tool { input: Some(input), ..tool(id) }, schema.clone())

@@ -141,7 +141,7 @@ fn a_uses_row_on_a_tool_narrows_to_it() {
     let verdict = world.decide();
     assert_eq!(verdict.reason_code, Reason::PermissionGranted);
     assert_eq!(verdict.tool_id.as_deref(), Some("tool-1"));
-    // A `uses` row on the action itself does not narrow to a tool.
+    // A `uses` row on the action itself does not limit the permit to a tool.
     world.gathered.uses.clear();
     world.uses("uses-1", Used::Action(Pattern::All));
     assert_eq!(world.decide().reason_code, Reason::RiskProhibited);
@@ -169,8 +169,8 @@ fn policy(text: &str, applies_to: Vec<Target>) -> Arc<CompiledPolicy> {
     CompiledPolicy::compile(reference, text).unwrap().into()
 }
 
-/// A policy may test for a milder value, or for an absent one. A request that does not
-/// name the tool with that value does not avoid the policy.
+/// A policy may test for a milder value, or for an absent one. Leaving the tool out of the request
+/// does not avoid such a policy.
 #[test]
 fn a_policy_is_evaluated_on_what_each_tool_declares() {
     let all = tame("tool-1");

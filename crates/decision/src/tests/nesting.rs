@@ -100,7 +100,7 @@ fn the_deepest_texts_fit_twice_over() {
             let policy = CompiledPolicy::parse(reference(), &text, &spans).unwrap();
             on_stack(SMALL, move || decided(policy))
         });
-        // Errors must come from their meaning, never from an exhausted stack.
+        // Errors must come from the text's meaning, never from an exhausted stack.
         assert!(!why.contains("recursion"), "{shown}: {reason} {why}");
     }
 }

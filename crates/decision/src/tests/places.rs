@@ -97,7 +97,7 @@ fn policies_see_the_country_and_the_subdivision() {
     assert_eq!(judged(country, "FR"), Reason::PermissionGranted);
     assert_eq!(judged(part, "DE-BY"), Reason::PolicyDenied);
     assert_eq!(judged(part, "DE"), Reason::PermissionGranted);
-    // Stored before such a text was refused on write. It cannot have its apparent meaning.
+    // A policy stored before such texts were refused on write. It cannot have its apparent meaning.
     let never = "context.jurisdiction == \"DE-BY\"";
     assert_eq!(judged(never, "FR"), Reason::RuleError);
     let text = format!(

@@ -105,7 +105,7 @@ fn staleness_is_by_the_clock() {
     assert_eq!(found(|a| newest(a).valid_until = Some(now())), stale);
     assert_eq!(found(|a| a.newest = None), stale);
     assert_eq!(found(|a| a.freshness = None), granted);
-    // Without a contract, the anchor is never stale. But it was never observed either.
+    // Without a contract, an anchor is never stale. But without a snapshot it is missing.
     let unobserved = |a: &mut Anchor| (a.freshness, a.newest) = (None, None);
     assert_eq!(found(unobserved), stale);
     let review = |a: &mut Anchor| {

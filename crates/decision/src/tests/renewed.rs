@@ -1,4 +1,4 @@
-//! Renewed delegations: a successor counts, is stopped and permits in place of the renewed one.
+//! Tests that a renewal replaces the renewed delegation in counters, stops and permissions.
 
 use super::*;
 use crate::{

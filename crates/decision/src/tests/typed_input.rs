@@ -19,7 +19,7 @@ use crate::{
 
 const ACTION: &str = "payment.execute";
 
-/// Choices made from a sequence of bytes. After the last byte, every choice is the first one.
+/// Choices made from a sequence of bytes. After the last byte, every choice is the first option.
 struct Dice<'b>(std::slice::Iter<'b, u8>);
 
 impl Dice<'_> {

@@ -45,7 +45,7 @@ pub struct Verdict {
     /// decision spends. They are in order of ids, anchors first. Empty if it is denied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_by_reality: Vec<HeldByReality>,
-    /// The budgets that the request exceeds, if it is denied for them.
+    /// The budgets that the request exceeds, if it is denied for exceeding them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exceeded_budgets: Vec<Budget>,
     /// All stages, with `explain`.

@@ -79,8 +79,8 @@ fn stage(stage: Stage, refusal: Option<Reason>, steps: Vec<TraceStep>) -> StageT
     StageTrace { stage, outcome, reason_code: refusal, steps }
 }
 
-/// Builds a step for an authority. A refusal for its bounds includes the bounds and the requested
-/// values.
+/// Builds a step for an authority. If bounds refuse the request, the step includes them with the
+/// requested values.
 fn candidate_step(
     case: &Case<'_>,
     candidate: &Candidate<'_>,

@@ -45,8 +45,8 @@ fn joined(case: &Case<'_>, candidate: &Candidate<'_>, reason: Option<Reason>) ->
     };
     let step = |(tool_id, set): (&str, Vec<String>)| {
         let detail = format!(
-            "no tool is named, so the strictest terms of all that perform the action bind; this one \
-             sets {}; naming a tool in `tool_id` narrows to its own terms",
+            "no tool is named, so the strictest terms of all tools that perform the action apply; \
+             this tool sets {}; if `tool_id` names a tool, only its own terms apply",
             set.join(", ")
         );
         if lacks(tool_id) {
@@ -63,8 +63,8 @@ fn lacking(case: &Case<'_>, candidate: &Candidate<'_>, thing_id: &str) -> String
     let granted = crate::authority::choose::access_granted(case, candidate, thing_id);
     let granted = granted.map_or("none", AccessLevel::word);
     format!(
-        "{needed} is needed and {granted} is granted; only a tool's record asks for less than \
-         execute, and what a request declares never does"
+        "{needed} is needed and {granted} is granted; only a tool's record can require less \
+         than execute, a request's declaration cannot"
     )
 }
 

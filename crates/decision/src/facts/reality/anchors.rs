@@ -1,7 +1,7 @@
 //! Facts about reality: anchors with their newest snapshots, overrides, drift events.
 //!
-//! All fields are times and stored values, never judgements. Whether an anchor is stale is judged
-//! at the decision's own time. These facts therefore stay correct until the next write.
+//! All fields are times and stored values, never judgements. Staleness is judged at the decision's
+//! own time. These facts therefore stay correct until the next write.
 
 use std::sync::Arc;
 
@@ -144,8 +144,8 @@ pub struct Drift {
     /// review it.
     #[serde(with = "moment")]
     pub since: DateTime<Utc>,
-    /// The anchors of a drift that is only about age. It ends when each of them has a newer, fresh
-    /// snapshot. If empty, only a person can end the drift.
+    /// The anchors of a drift that is only about age. The drift ends when each anchor has a newer,
+    /// fresh snapshot. If empty, only a person can end the drift.
     pub until_fresh: Vec<Observed>,
 }
 

@@ -1,4 +1,4 @@
-//! A coupling check: compares the assumptions about some anchors with the observations of them.
+//! A coupling check: compares the assumptions about some anchors with their observations.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ pub fn judge(
 }
 
 impl CheckedAnchor {
-    /// Returns all findings about the anchor. There is at least the finding that it is coupled.
+    /// Returns all findings about the anchor, at least one.
     fn judge<'a>(
         &self,
         assumptions: impl Iterator<Item = &'a Assumption>,

@@ -1,4 +1,4 @@
-//! The findings about one anchor at a time.
+//! The findings about an anchor at a given time.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::levels::RuntimeEffect;
 
-/// How far a sample's time may be ahead of the time of the judgement.
+/// The maximum time by which a sample may be ahead of the judgement.
 pub const CLOCK_SKEW: TimeDelta = TimeDelta::seconds(60);
 
 /// The kinds of findings, in the order of the table in docs/reference/reality.md.
@@ -121,14 +121,14 @@ impl Anchor {
         Finding::new(FindingKind::Coupled, self, self.changed_at)
     }
 
-    /// Judges the anchor and its newest snapshot alone at a time. Returns the worst finding.
+    /// Judges only the anchor and its newest snapshot, at `at`. Returns the worst finding.
     pub fn judge(&self, at: DateTime<Utc>) -> Finding {
         let mut worst = self.coupled();
         self.each_finding(at, |finding| worst = worst.worse(finding));
         worst
     }
 
-    /// Calls `found` with each finding about the anchor and its newest snapshot alone.
+    /// Calls `found` with each finding about only the anchor and its newest snapshot.
     pub(crate) fn each_finding(&self, at: DateTime<Utc>, mut found: impl FnMut(Finding)) {
         let finding = |kind| Finding::new(kind, self, self.changed_at);
         if self.unreadable || !self.active {

@@ -241,7 +241,7 @@ impl Without<'_> {
         })
     }
 
-    /// Returns the possible results of a boolean expression, such as a comparison, on one side.
+    /// Returns the possible results of a boolean expression with the field, or without it.
     fn outcomes(&self, expression: &Expr, with: bool) -> Vec<Truth> {
         let either = vec![Truth::False, Truth::True];
         match expression.expr_kind() {

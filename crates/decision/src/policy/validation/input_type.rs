@@ -22,8 +22,7 @@ const DEEPEST: usize = 8;
 pub struct Surroundings {
     declared: ContextSchema,
     tools: Vec<ToolInput>,
-    /// The indices of the tools that perform an action, by name or prefix, or that perform all
-    /// actions.
+    /// The indices of tools: by action, by prefix of actions, and those for all actions.
     by_action: HashMap<String, Vec<usize>>,
     by_prefix: HashMap<String, Vec<usize>>,
     of_all: Vec<usize>,
@@ -42,7 +41,7 @@ impl ToolInput {
     }
 }
 
-/// Returns the context fields with a reliable type for policies, given a tool with this schema.
+/// Returns the context fields to which this schema of a tool gives a reliable type.
 pub fn typed(schema: &Value, at: InputAt) -> Members {
     let members = of_json_schema(schema);
     match at {
@@ -78,7 +77,7 @@ impl Surroundings {
 
     /// Returns the fields declared for an action.
     ///
-    /// The tenant's declaration comes first. Otherwise, a field's tools must agree on its type.
+    /// The tenant's declaration comes first. On other fields, the tools must agree.
     pub fn input_of(&self, action: &str) -> Members {
         let mut members = self.input_of_tools(action);
         members.extend(self.declared.input_of(action));

@@ -117,7 +117,7 @@ impl Known {
 
     /// Whether each action of the name has tools and all of them require the field.
     ///
-    /// Without a name, this must be true for any action.
+    /// Without a name, this must be true for every action.
     fn all_require(&self, name: Option<&Name>, member: &str) -> bool {
         let requiring = self.tools.iter().filter(|(_, own)| own.iter().any(|one| one == member));
         let mut patterns = requiring.flat_map(|(actions, _)| actions);

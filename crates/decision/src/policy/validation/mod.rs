@@ -213,8 +213,8 @@ impl<'a> Check<'a> {
         Finding { line, column, severity, by_schema: true, problem, suggestion }
     }
 
-    /// Returns the findings of Cedar's validator that occur under every typing of the fields with
-    /// several uses.
+    /// Returns the findings of Cedar's validator that occur whatever types are chosen for the
+    /// fields with several uses.
     fn faults(&self, set: &PolicySet) -> Vec<Fault> {
         let mut kept: Option<BTreeMap<(Span, String), Fault>> = None;
         for way in 0..self.uses.ways() {
@@ -257,7 +257,7 @@ impl<'a> Check<'a> {
         });
         let mut found: Vec<_> = errors.collect();
         let wrong: BTreeSet<_> = found.iter().map(|one| self.statement_at(one.span)).collect();
-        // Cedar also warns that a statement with an error can never match.
+        // Drops Cedar's warning that a statement with an error can never match.
         let warnings = result.validation_warnings().map(|one| fault(one, Severity::Warning));
         found.extend(warnings.filter(|one| !wrong.contains(&self.statement_at(one.span))));
         found
@@ -271,8 +271,7 @@ impl<'a> Check<'a> {
     /// actions.
     fn undeclared_at(&self, fault: &Fault) -> Option<&Path> {
         let read = self.uses.0.iter().filter(|(_, one)| one.reads.contains(&fault.span));
-        // `input.a` and `input.a.b` are read at the same position. Cedar's text shows which one it
-        // means.
+        // `input.a` and `input.a.b` are read at the same position. Cedar's text names the field.
         let is_named = |path: &Path| fault.problem.contains(&format!("`input.{}`", path.join(".")));
         let (path, _) = read.max_by_key(|(path, _)| (is_named(path), path.len()))?;
         let statement = self.statement_at(fault.span)?;

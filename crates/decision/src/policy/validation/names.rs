@@ -214,8 +214,8 @@ fn delegation_patterns(condition: &Expr) -> impl Iterator<Item = (String, Span)>
     })
 }
 
-/// Returns the ids of delegations in a condition that reads `context.delegation`. They may be
-/// compared with it in many ways, such as through a record.
+/// Returns the ids of delegations in a condition that reads `context.delegation`. The condition may
+/// compare the ids with this field in many ways, such as through a record.
 fn delegation_texts(condition: &Expr) -> impl Iterator<Item = (String, Span)> {
     let is_read = |one: &Expr| matches!(words_of(one), Some(Words::Name(NameKind::Delegation)));
     let reads = condition.subexpressions().any(is_read);

@@ -26,7 +26,7 @@ enum Root {
     Resource,
 }
 
-/// A `has` test: its base, and the names it tests below that.
+/// A `has` test: its base, and the tested names below the base.
 pub(super) struct Test {
     pub(super) of: FieldPath,
     names: Vec<String>,
@@ -156,7 +156,7 @@ impl FieldPath {
         }
     }
 
-    /// Returns the Cedar test for its presence.
+    /// Returns the Cedar test for the field's presence.
     pub(super) fn test(&self) -> String {
         match (self.root, self.names.split_last()) {
             (Root::Resource, None) => "resource is Svc::Resource".to_owned(),

@@ -4,8 +4,8 @@ use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, Var};
 
 use crate::policy::statement::ActionScope;
 
-/// Returns the action scopes of the statement's scope and conditions. All of them must admit an
-/// action.
+/// Returns the action scopes of the statement's scope and conditions. The statement concerns an
+/// action only if all scopes admit it.
 pub(super) fn action_scopes(condition: &Expr) -> Vec<ActionScope> {
     let (mut found, mut left) = (vec![ActionScope::Any], vec![condition]);
     while let Some(expression) = left.pop() {

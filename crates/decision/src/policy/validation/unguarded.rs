@@ -5,9 +5,9 @@ use super::{
     uses::Path,
 };
 
-/// Rewrites Cedar's suggestion to test the field next to the comparison.
+/// Replaces Cedar's suggestion, a `has` test next to the comparison, with a test in `unless`.
 ///
-/// In a forbid, that test would allow requests that omit the field.
+/// In a forbid, Cedar's test would allow requests that omit the field.
 pub(super) fn as_unless(mut fault: Fault) -> Fault {
     let test = fault.suggestion.as_deref().and_then(|help| help.split_once('`'));
     if let Some((test, _)) = test.and_then(|(_, rest)| rest.split_once(" && ")) {

@@ -14,7 +14,7 @@ pub(super) type Span = (usize, usize);
 /// One field of `context.input`, by its path.
 #[derive(Debug, Default)]
 pub(super) struct Use {
-    /// Each type that it is used as, with the first use.
+    /// Each type that the field is used as, with the first such use.
     pub(super) types: Vec<(InputType, Span)>,
     /// All positions where it is read.
     pub(super) reads: Vec<Span>,

@@ -2,9 +2,9 @@
 //!
 //! Each byte of a context belongs to one value. Checking a byte takes one step for each schema that
 //! applies to that value, and further steps for the schema's pattern, `enum` and `const`. `allOf`,
-//! `anyOf` and `$ref` apply several schemas to one value, and each may also have a schema for the
-//! same field. A schema that refers to itself may therefore double the cost at each level of the
-//! context.
+//! `anyOf` and `$ref` apply several schemas to one value, and each of these schemas may have a
+//! schema for the same field. A schema that refers to itself may therefore double the cost at each
+//! level of the context.
 
 use std::collections::BTreeSet;
 
@@ -97,7 +97,7 @@ fn together<'n>(nodes: &'n [Node], id: Id, found: &mut Vec<&'n Node>) {
     node.here().for_each(|next| together(nodes, next, found));
 }
 
-/// Orders the schemas. Each comes after the schemas applied to the same value.
+/// Orders the schemas. Each comes after the schemas that it applies to the same value.
 fn order(nodes: &[Node]) -> Result<Vec<Id>, Costly> {
     let mut chains = vec![0_usize; nodes.len()];
     for id in 0..nodes.len() {

@@ -49,7 +49,7 @@ fn at_most(units: i64) -> Change {
     Change { member: Some("context.amount".to_owned()), value: Some(value), ..named }
 }
 
-/// Returns the limits of the bounds below the requested amount, highest first, then the lowest
+/// Returns the bounds' limits that are below the requested amount, highest first, then the lowest
 /// amount.
 fn limits_below(search: &Search<'_>, state: &State, asked: i64, step: i64) -> Vec<i64> {
     let below = |mark: &i64| (step..asked).contains(mark);
@@ -57,7 +57,7 @@ fn limits_below(search: &Search<'_>, state: &State, asked: i64, step: i64) -> Ve
     bounds.filter(below).take(MOST_BOUNDS).chain([step].into_iter().filter(below)).collect()
 }
 
-/// Returns the remainder of each bound, in ten-thousandths, highest first.
+/// Returns the largest amount under each bound, in ten-thousandths, highest first.
 pub(super) fn marks(search: &Search<'_>, state: &State) -> Vec<i64> {
     let each = state.bounds().into_iter().flat_map(|(holder, bounds)| {
         let left = limits::left(&state.facts, holder, bounds, search.at);

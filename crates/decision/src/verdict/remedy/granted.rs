@@ -90,7 +90,7 @@ pub(super) fn link(search: &Search<'_>, state: &State) -> Vec<Change> {
     broken.chain(rows(search, state)).collect()
 }
 
-/// Proposes to make `uses` and acts-in rows active that are outside their windows.
+/// Proposes to activate the `uses` and acts-in rows that are outside their windows.
 fn rows(search: &Search<'_>, state: &State) -> Vec<Change> {
     let gathered = state.gathered();
     let uses = gathered.uses.iter().map(|uses| &uses.row).filter(|row| row.allowed);

@@ -1,10 +1,10 @@
 //! Finds the smallest change that would turn a denial into a permit or a hold. Usually this is a
 //! single change, or two or three.
 //!
-//! It is only an explanation: decisions do not depend on it. It tries changes in the order of
-//! [`steps::STEPS`], decides again after each, and returns the first that helps. First come the
-//! changes that the requester can make, then the grants that people must make, and last the
-//! prohibitions that people must lift:
+//! A remedy is only an explanation: decisions do not depend on it. The search tries changes in the
+//! order of [`steps::STEPS`], decides again after each, and returns the first that helps. First
+//! come the changes that the requester can make, then the grants that people must make, and last
+//! the prohibitions that people must lift:
 //!
 //! 1. `purpose`: another purpose that the delegations are bound to
 //! 2. `amount`: the largest amount that passes, by the bounds; by bisection if a rule is tighter

@@ -137,7 +137,7 @@ fn provided(name: &str, value: Option<&str>) -> Change {
     Change { member: Some(member), value: value.map(str::to_owned), ..named }
 }
 
-/// Proposes the riskiest tier that passes, to avoid advice to understate a risk.
+/// Proposes the riskiest tier that passes: advice must not understate a risk.
 pub(super) fn declaration(_: &Search<'_>, state: &State) -> Vec<Change> {
     let classified = state.request.action_risk_classification.unwrap_or_default();
     if classified.risk_tier.is_some() {
