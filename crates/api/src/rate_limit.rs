@@ -1,6 +1,6 @@
 //! Limits on how often an operation may be called and on open calls, and the headers that show them
 //! (draft-ietf-httpapi-ratelimit-headers-10). Each limit is a constant in the code that enforces
-//! it, or a member of a record; `GET /rate-limits` lists those with a window.
+//! it, or a member of a record; `GET /rate-limits` lists the limits with a window.
 
 use authority_core::compute;
 use chrono::TimeDelta;

@@ -20,7 +20,7 @@ pub struct Failure {
     code: u8,
     /// Whether the service did not respond.
     unreached: bool,
-    /// Whether the service refused the operation to this caller, with any request.
+    /// Whether the service refuses this caller the operation, whatever the request.
     forbidden: bool,
     /// The output before the failure, on standard output.
     found: Option<CommandOutput>,
@@ -65,13 +65,13 @@ impl Failure {
         self.unreached
     }
 
-    /// Marks the failure as a refusal of the operation to this caller, with any request.
+    /// Marks the failure as a refusal of the operation to this caller, whatever the request.
     pub(crate) fn forbidden(mut self) -> Self {
         self.forbidden = true;
         self
     }
 
-    /// Whether the service refused the operation to this caller, with any request.
+    /// Whether the service refuses this caller the operation, whatever the request.
     pub(crate) fn is_forbidden(&self) -> bool {
         self.forbidden
     }

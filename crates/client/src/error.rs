@@ -57,7 +57,7 @@ pub struct Detail {
 }
 
 impl ApiError {
-    /// Whether the caller's role may not call the operation at all, with any request.
+    /// Whether the caller's role excludes every request to this operation.
     pub fn is_of_rules(&self) -> bool {
         let lists_roles =
             |detail: &Detail| detail.field == PERMITTED_ROLES && detail.value.is_some();

@@ -42,8 +42,8 @@ pub fn fault(name: &str) -> Option<String> {
     Some(format!("`{name}` is not a known time zone; {remedy}"))
 }
 
-/// Adds the offsets at `at` of the zones that a decision on this action reads, except those that
-/// the facts already have.
+/// Adds the offsets at the time `at` of the zones that a decision on this action reads. Keeps the
+/// offsets that the facts already have.
 pub fn complete(action: &str, facts: &mut Facts, at: DateTime<Utc>) {
     let missing = facts.missing_zones(action);
     if missing.is_empty() {

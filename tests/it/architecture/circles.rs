@@ -16,8 +16,8 @@ type Uses = BTreeMap<Vec<String>, BTreeSet<Vec<String>>>;
 /// The maximum number of files of its crate that a file uses, except the root of a folder.
 const MOST_USED: usize = 20;
 
-/// Folders with a root that uses the files below it, while these use items of the root. Shared items
-/// belong in a file of their own: no folder may be added.
+/// Folders in which the root uses the files below it, and these files use items of the root. Shared
+/// items belong in a file of their own: no folder may be added.
 const CIRCULAR_FOLDERS: &[&str] = &[
     "crates/console/src/approvals",
     "crates/console/src/policies",

@@ -43,7 +43,7 @@ async fn what_no_longer_holds_a_request_is_said() {
     let page = approver.get(&path).await;
     assert!(!page.text.contains("no longer needs"), "{}", page.text);
     console.change(&policy, json!({"state": "retired"})).await;
-    // Every user sees this, with or without the permission to simulate decisions.
+    // Every user sees the change, with or without the permission to simulate decisions.
     let page = approver.get(&path).await;
     page.shows("This no longer needs an approval.");
     page.shows("The policy “Payment threshold” was retired.");

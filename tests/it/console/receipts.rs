@@ -1,5 +1,5 @@
-//! Receipts that a tenant restricts to its users: a session can read them like its user's token,
-//! and other sessions can't.
+//! Receipts that a tenant restricts to its users: only sessions of these users can read them, like
+//! the users' tokens.
 
 use serde_json::json;
 

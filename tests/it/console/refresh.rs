@@ -1,5 +1,5 @@
-//! A session outlives its access token. Only one request of all nodes sends the refresh token,
-//! once, and only an explicit refusal of the provider ends the session.
+//! A session outlives its access token. Among the requests on all nodes, only one sends the refresh
+//! token, once. Only an explicit refusal of the provider ends the session.
 
 use std::{sync::Arc, time::Duration};
 

@@ -24,7 +24,7 @@ const OVER_GRPC: u64 = 290;
 const OVER_REST: u64 = 310;
 /// Bytes of write-ahead log per decision, if a hundred are stored together.
 const LOG: u64 = 1_500;
-/// The same if each decision has an event, which is numbered.
+/// Bytes of write-ahead log per decision, if each decision has an event, which is numbered.
 const LOG_WITH_EVENT: u64 = 1_700;
 
 /// The tolerance is a bound divided by this number. A count that is further below its bound fails

@@ -1,5 +1,5 @@
-//! Drafts, targets in the call that creates a policy, and a tenant's own reason codes, in
-//! decisions.
+//! The effects on decisions of drafts, of targets in the call that creates a policy, and of a
+//! tenant's own reason codes.
 
 use serde_json::json;
 

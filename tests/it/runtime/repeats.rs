@@ -1,5 +1,5 @@
 //! An allow is repeated under its idempotency key only while its request would still be permitted.
-//! Once it would not, the decision's stream ends as well.
+//! Once the request would be refused or held, the decision's stream ends as well.
 
 mod doors;
 mod own;

@@ -2,7 +2,7 @@
 //! share.
 //!
 //! The server keeps running after the tests, and the next run uses it again. Its data are in memory
-//! if there is enough. Because fsync is off, a crash may lose the data, which only have to be
+//! if enough memory is free. Because fsync is off, a crash may lose the data, which only have to be
 //! created again.
 
 use std::{

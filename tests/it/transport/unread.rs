@@ -17,7 +17,7 @@ use super::{
 const MIB: u64 = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Limits a connection to one MiB, or two with responses in progress, and all connections to four.
+/// Limits a connection to one MiB (two with responses in progress), and the node to four.
 fn bounded() -> Settings {
     let mut settings = settings();
     settings.bounds.unsent_bytes = MIB;

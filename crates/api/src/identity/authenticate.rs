@@ -72,7 +72,7 @@ impl Identity {
         &self.0.verifier
     }
 
-    /// Whether the rules let `caller` call `rpc_path` on this transport with any request.
+    /// Whether the rules permit `caller` to call `rpc_path` on this transport at all.
     pub fn permits(&self, rpc_path: &str, via: Via<'_>, caller: &Caller) -> bool {
         permit(&self.0.rules.of(rpc_path, via), caller, || None).is_ok()
     }
@@ -113,7 +113,7 @@ impl Identity {
         };
         permit(&rules, &caller, || self.0.rules.for_keys(rpc_path))?;
         // With two idempotency keys, it is unclear which of them applies. The rules are checked
-        // first: a caller without permission gets their error.
+        // first: a caller without permission gets the error of the rules.
         if headers.get_all(IDEMPOTENCY_KEY).iter().nth(1).is_some() {
             return Err(Error::Repeated(IDEMPOTENCY_KEY));
         }

@@ -168,7 +168,7 @@ pub struct Decide {
 
 /// Whether Postgres flushes a commit to disk before the response.
 ///
-/// A tenant's own `durability` has the same values. It can choose `relaxed` for the tenant.
+/// A tenant's own `durability` has the same values, but cannot make a `relaxed` service `strict`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
@@ -212,8 +212,8 @@ pub struct Limits {
     pub body_seconds: u64,
     /// How long a connection may stay open without a request.
     pub idle_seconds: u64,
-    /// How long a peer may go without reading a response. Then its HTTP/2 stream is reset, or its HTTP/1.1
-    /// connection is closed.
+    /// How long a peer may leave a response unread before its HTTP/2 stream is reset or its
+    /// HTTP/1.1 connection is closed.
     pub stalled_seconds: u64,
     /// The interval of pings to HTTP/2 peers.
     pub ping_seconds: u64,

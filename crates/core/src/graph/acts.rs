@@ -99,7 +99,7 @@ impl TenantGraph {
         }
     }
 
-    /// Keeps only the signatures of these acts that count.
+    /// Removes the signatures in these acts that do not count.
     pub fn keep_counting(
         &self,
         proposed: ProposedAction<'_>,

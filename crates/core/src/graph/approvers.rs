@@ -3,7 +3,7 @@
 //! People cannot approve for themselves. These people are excluded: the people who made the request
 //! or are behind the API key that made it; the agent; the owners of the agent and of agents in its
 //! chain; the delegators in the chain. A person's principals are found by `sub` and by e-mail
-//! address, verified or not. Deleted principals count too, because an address can only exclude.
+//! address. Unverified addresses and deleted principals count: they can only exclude.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,7 +26,7 @@ pub struct ProposedAction<'a> {
     pub requesters: &'a Persons,
 }
 
-/// The reason why a person may not approve. If there are several, the first one is reported.
+/// The reason why a person may not approve. The first in this order is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Barrier {
     /// A delegation of the chain is missing, which makes its delegator unknown.

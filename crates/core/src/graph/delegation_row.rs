@@ -82,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    /// The decision crate does not depend on protos and has its own enums.
+    /// The decision crate's own enums have the same words as the protos.
     #[test]
     fn decision_knows_the_states_of_the_protos() {
         let delegations = DelegationState::ALL.iter().map(|state| state.word());

@@ -1,8 +1,8 @@
 //! The authority of all tenants in memory, built from Postgres and kept current by the change log.
 //!
 //! A decision reads one tenant's graph under a short lock and never waits for the database. The
-//! tail (`tail.rs`) follows `authority_changes` in the order of commits. The age of its last read
-//! is bounded. The fence at commit detects changes that the tail has not read.
+//! tail (`tail.rs`) follows `authority_changes` in the order of commits. If its last read is too
+//! old, no decisions are made. The fence at commit detects changes that the tail has not read.
 
 mod acts;
 mod api_key;

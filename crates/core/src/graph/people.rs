@@ -92,7 +92,7 @@ impl People {
         named.map(|named| named.id.as_str())
     }
 
-    /// Returns the principals of people with the same recorded address as this principal.
+    /// Returns the human principals with the same recorded address as this principal.
     ///
     /// Includes the principal itself. Empty if it is not a person or has no address.
     pub(super) fn of_the_address_of(&self, id: &str) -> impl Iterator<Item = &str> {

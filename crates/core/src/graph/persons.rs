@@ -2,11 +2,10 @@
 //!
 //! One human may have several subjects. Two identities are the same person if their issuer and
 //! subject are equal, if their e-mail addresses are equal, or if they have a principal in common.
-//! Principals of people with the same recorded address belong to one person, regardless of the
-//! address in a token. An address may be unverified: a false match can only prevent an approval.
-//! The names of erased people are recorded as codes
-//! ([`ErasedNames`](crate::erased_names::ErasedNames)). A token with an erased name still matches
-//! the person.
+//! Human principals with the same recorded address belong to one person, regardless of the address
+//! in a token. An address may be unverified: a false match can only prevent an approval. The names
+//! of erased people are recorded as codes ([`ErasedNames`](crate::erased_names::ErasedNames)). A
+//! token with an erased name still matches the person.
 
 use std::collections::BTreeSet;
 
@@ -62,7 +61,7 @@ impl Graph {
         Some(persons)
     }
 
-    /// Whether both are the same person in any tenant.
+    /// Whether `one` and `other` are the same person in any tenant.
     ///
     /// # Errors
     /// The graph is too old to decide on.
@@ -92,7 +91,7 @@ impl TenantGraph {
             || !self.principals_of_all(people).is_disjoint(&self.principals_of_one(who))
     }
 
-    /// Whether both are the same person.
+    /// Whether `one` and `other` are the same person.
     pub fn are_one(&self, one: Person<'_>, other: Person<'_>) -> bool {
         self.is_among(one, &other.into())
     }
@@ -131,7 +130,7 @@ impl TenantGraph {
         email.into_iter().flat_map(both).flatten().collect()
     }
 
-    /// Adds the principals of people who have the same recorded address as any of these principals.
+    /// Adds the human principals with the same recorded address as any of these principals.
     pub(super) fn with_one_address<'t>(
         &'t self,
         found: impl Iterator<Item = &'t str>,

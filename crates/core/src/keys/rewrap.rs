@@ -9,8 +9,8 @@ impl Keys {
     /// Rewraps the stored secrets of this module, and of webhook endpoints, push subscriptions and
     /// console sessions, under the ring's current key.
     ///
-    /// Returns their number. Older ring keys may be removed once no other secrets are wrapped under
-    /// them.
+    /// Returns their number. Older ring keys may then be removed, unless they wrap secrets outside
+    /// of these.
     pub async fn rewrap(&self) -> Result<usize, Error> {
         let ring = Arc::clone(&self.0.ring);
         self.store()?

@@ -12,7 +12,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Unavailable`] after the limit. It is unknown whether a commit took place, and the
-    /// connection is still busy: [`discard`] it.
+    /// connection is still busy: [`discard`] the connection.
     pub async fn within<T, E>(
         &self,
         limit: Duration,

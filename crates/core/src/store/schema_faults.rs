@@ -37,7 +37,7 @@ pub(super) async fn read(db: &mut Db) -> Result<Option<String>, Error> {
 impl Store {
     /// Returns how the schema differs from the migrations, with remedies.
     ///
-    /// Until that is repaired, the service's guarantees don't hold.
+    /// Until the schema is repaired, the service's guarantees don't hold.
     ///
     /// # Errors
     /// The database is unavailable, or a migration is missing.

@@ -31,7 +31,7 @@ fn held(metrics: &Recorder, by: &str) -> f64 {
     value(metrics, &format!("authority_webhook_held_deliveries{{by=\"{by}\"}}"))
 }
 
-/// Makes all open deliveries due longer ago than the alert permits.
+/// Makes all open deliveries overdue by more than the alert permits.
 const LONG: &str =
     "UPDATE webhook_deliveries SET due_at = now() - interval '1000 s' WHERE state = 'open'";
 
@@ -76,7 +76,7 @@ async fn what_something_holds_is_not_late_and_counted_by_what_holds_it() {
     busy.always(Answer::status(429).with("retry-after", "86400"));
     let policy = json!({"schedule_seconds": [1, 3600], "jitter": 0.0});
     for base in [&failing.base, &busy.base, &healthy.base] {
-        // Without the events that announce failing endpoints.
+        // Leaves out the events that announce failing endpoints.
         let event_types = vec!["svc.authority.*"];
         let wished = Endpoint { retry_policy: policy.clone(), event_types, ..Endpoint::at(base) };
         world.endpoint(wished).await;

@@ -164,8 +164,8 @@ async fn a_suspended_tenant_keeps_its_endpoints_and_a_deleted_one_loses_them() {
     assert_eq!(world.value("SELECT count(*) FROM event_demands").await.unwrap(), "0");
 }
 
-/// A key bound to principals may not see events of others, and a key without the scope may see
-/// none.
+/// A key bound to principals may not see events of other principals, and a key without the scope
+/// may see none.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_endpoint_pauses_when_its_key_is_narrowed() {
     let world = World::start().await;

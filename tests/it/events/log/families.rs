@@ -36,7 +36,7 @@ async fn principal(app: &TestApp, class: &str, name: &str) -> String {
     made(&app.owner(), "/api/v1/principals", "principal", with(body, &remarks())).await
 }
 
-/// Causes every type of event except expiries and those about reality coupling.
+/// Causes every type of event except expiries and events about reality coupling.
 async fn everything(app: &TestApp, client: &Client) {
     let owner = app.owner();
     let person = principal(app, "human", "").await;

@@ -54,7 +54,7 @@ async fn nothing_is_repeated_after_its_valid_until() {
 }
 
 /// Neither the decision's own spending nor later spending prevents a repeat. A bound that the
-/// decision alone exceeds does.
+/// decision alone exceeds prevents it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn its_own_spending_does_not_count_against_it() {
     let world = Box::pin(World::new()).await;

@@ -133,8 +133,8 @@ fn version_in(home: &Path) -> Option<u32> {
 
 /// Returns the user that the server must run as; `None` for the current user.
 ///
-/// For root, it is the owner of the folder (`sudo` in the user's own checkout), otherwise
-/// `postgres` or `nobody`.
+/// For root, it is the folder's owner if that is another user (`sudo` in the user's own checkout),
+/// otherwise `postgres` or `nobody`.
 fn other_user(wanted: &Path) -> Result<Option<Other>, Error> {
     if !geteuid().is_root() {
         return Ok(None);
