@@ -19,7 +19,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::own_reason::OwnReason;
 
-/// The metric label of all tenants' own codes. One label for each would be too many.
+/// The metric label of all tenants' own codes. A label for each code would be too many.
 const OWN: &str = "x_";
 
 macro_rules! reasons {

@@ -1,6 +1,6 @@
 //! The kind and tenant of any record's id, read leniently.
 
-/// The kind of record that an id refers to, and the slug of its tenant if the id contains it.
+/// The kind of the record with an id, and the slug of the record's tenant if the id contains it.
 ///
 /// The rest of the id is not checked. Use this for references to records that need not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

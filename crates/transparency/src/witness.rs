@@ -172,13 +172,13 @@ fn remove_left(folder: &Path) {
         let is_prepared = file.file_name().as_encoded_bytes().contains(&b'.');
         let age = file.metadata().and_then(|about| about.modified()).map(|at| at.elapsed());
         if is_prepared && age.is_ok_and(|age| age.is_ok_and(|age| age > LEFT)) {
-            // A failure to remove it does no harm.
+            // A failure to remove the file does no harm.
             let _ = fs::remove_file(file.path());
         }
     }
 }
 
-/// Syncs the folder. Without it, a renamed file may be lost in a power failure.
+/// Syncs the folder. Without the sync, a renamed file may be lost in a power failure.
 fn sync(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }

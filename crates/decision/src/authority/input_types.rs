@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// The declared fields of an action's input: the tenant's, or the fields its tools agree on.
+/// The fields of an action's input, as the tenant declares them or as the action's tools agree.
 #[derive(Clone, Copy)]
 pub(crate) struct InputTypes<'a> {
     action: &'a str,
@@ -40,7 +40,8 @@ impl<'a> InputTypes<'a> {
         self.by_tenant?.member(self.action, name)
     }
 
-    /// Whether each field the tenant declares has its type, and is present if required.
+    /// Whether the fields that the tenant declares have the declared types or, if optional, are
+    /// absent.
     pub(crate) fn hold_by_tenant(&self, context: &Map<String, Value>, at: &At<'_>) -> Validity {
         let Some(declared) = self.by_tenant else { return Ok(()) };
         if !declared.is_readable() {

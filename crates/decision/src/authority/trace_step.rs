@@ -40,7 +40,7 @@ pub struct TraceStep {
     pub reason_code: Option<Reason>,
     /// A description for people.
     pub detail: String,
-    /// The bounds that the request exceeds, if that is why the step refuses it.
+    /// The bounds that the request exceeds, if the step refuses it for exceeding them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exceeded: Vec<ExceededBound>,
     /// The statement of a policy that the step evaluates.
@@ -96,7 +96,7 @@ pub struct ExceededBound {
 }
 
 impl fmt::Display for ExceededBound {
-    /// Formats the bound with both values, for people.
+    /// Formats the bound and the requested value, for people.
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(to, "{} of {}: {}", self.bound, self.holder, self.limit)?;
         if let Some(currency) = &self.currency {

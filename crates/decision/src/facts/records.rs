@@ -22,7 +22,7 @@ pub struct Tenant {
     pub id: String,
     /// Whether the tenant is in state `active` and not deleted.
     pub active: bool,
-    /// Whether the request, a tool or a model must declare the action, or else it is refused.
+    /// Whether undeclared actions are refused. A request, tool or model can declare an action.
     #[serde(default)]
     pub require_declaration: bool,
     /// The tenant's tightenings of the gate.

@@ -164,7 +164,7 @@ impl Declared {
         let mut said = besides_tools;
         said.join(by_tools);
         let mut counted = said;
-        // The model's tier replaces a tier that a tool omits. Both are records.
+        // The model's record replaces a tier that a tool's record omits.
         counted.join(Effective {
             risk_tier: left_out.risk_tier.filter(|_| model.is_none()),
             ..left_out

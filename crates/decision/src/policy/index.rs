@@ -36,7 +36,7 @@ pub struct PolicyIndex {
     policies: Vec<Arc<CompiledPolicy>>,
     always: Vec<Entry>,
     by_action: HashMap<String, Vec<Entry>>,
-    /// Policies by prefix, for every action below it.
+    /// Policies by prefix, for every action below the prefix.
     by_prefix: HashMap<String, Vec<Entry>>,
     by_purpose: HashMap<String, Vec<Entry>>,
     by_principal_class: HashMap<PrincipalClass, Vec<Entry>>,

@@ -1,4 +1,4 @@
-//! Policies: their texts, compiled statements and targets, and the checks before one is activated.
+//! Policies: their texts, compiled statements and targets, and the checks before activation.
 //!
 //! This module is not a stage. Facts contain compiled policies, and the rules evaluate them.
 

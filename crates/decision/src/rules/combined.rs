@@ -42,7 +42,7 @@ pub(crate) struct Rules<'a> {
     pub until: Option<DateTime<Utc>>,
     /// When a consulted anchor goes stale, or a used override ends.
     pub coupled_until: Option<DateTime<Utc>>,
-    /// The approval that met the holds, or would have met them.
+    /// The cited approval, if it is enough for the holds.
     pub approval: Option<&'a str>,
     /// The steps for `explain`.
     pub steps: Vec<TraceStep>,

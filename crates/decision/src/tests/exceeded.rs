@@ -1,4 +1,4 @@
-//! Tests that a refusal under `explain` names the bound with both values.
+//! Tests that a refusal under `explain` shows the bound and the requested value.
 
 use super::*;
 use crate::{

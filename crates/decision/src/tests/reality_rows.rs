@@ -100,7 +100,7 @@ fn staleness_is_by_the_clock() {
     let (granted, stale) = (Reason::PermissionGranted, Reason::RealityRevalidationRequired);
     assert_eq!(found(|_| {}), granted);
     assert_eq!(found(|a| sampled(a, "2026-01-05T10:28:59.000001Z")), granted);
-    // It is stale from exactly that age on.
+    // The snapshot is stale from exactly this age on.
     assert_eq!(found(|a| sampled(a, "2026-01-05T10:28:59Z")), stale);
     assert_eq!(found(|a| newest(a).valid_until = Some(now())), stale);
     assert_eq!(found(|a| a.newest = None), stale);
@@ -202,7 +202,7 @@ fn an_override_lifts_exactly_what_was_found() {
     held(&|lifting| lifting.lifts[0].found[0].snapshot_id = Some("snap-0".to_owned()));
     held(&|lifting| lifting.lifts[0].found[0].contested = true);
     held(&|lifting| lifting.lifts[0].found.clear());
-    // A newer snapshot ends an override of the earlier one, even if it is also stale.
+    // A newer snapshot, even a stale one, ends an override of the earlier snapshot.
     let mut stale = anchor();
     sampled(&mut stale, "2026-01-05T10:00:00Z");
     let over = |id: &str| {

@@ -121,7 +121,7 @@ fn a_permission_continues_under_the_successor() {
     assert_eq!(judge(&over, "del-1"), Some(Reason::DelegationRevoked));
 }
 
-/// Facts of other decisions have the same bytes as before.
+/// Facts without a renewal have the same bytes as before this field existed.
 #[test]
 fn facts_without_a_renewal_do_not_mention_it() {
     let sealed = serde_json::to_string(&World::sound().gathered).unwrap();

@@ -19,7 +19,7 @@ use crate::{
 words! {
     /// The conditions that end a permission.
     ///
-    /// A policy may name others (`@stop_condition`), which the agent itself must watch.
+    /// A policy may name other conditions (`@stop_condition`), which the agent itself must watch.
     StopCondition {
         ActorStopSignal "actor.stop_signal",
         ActorSuspended "actor.suspended",

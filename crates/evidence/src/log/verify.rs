@@ -21,7 +21,7 @@ pub fn verify_inclusion(leaf: &Hash, index: u64, size: u64, path: &[Hash], root:
         if node % 2 == 1 || node == last {
             hash = node_hash(aside, &hash);
             // The last node of a level may have no sibling. It then moves up unchanged until it has
-            // one.
+            // a sibling.
             while node % 2 == 0 && node != 0 {
                 (node, last) = (node / 2, last / 2);
             }
@@ -38,8 +38,8 @@ pub fn verify_inclusion(leaf: &Hash, index: u64, size: u64, path: &[Hash], root:
 /// The tree of `from` leaves must be the beginning of the tree of `to` leaves. A path of the wrong
 /// length is not a proof.
 ///
-/// Every tree continues itself and the empty tree. The path must then be empty, and the empty tree
-/// must have the root [`empty_root`].
+/// Every tree continues itself and the empty tree. In both cases the path must be empty. The empty
+/// tree must have the root [`empty_root`].
 pub fn verify_consistency(
     from: u64,
     from_root: &Hash,

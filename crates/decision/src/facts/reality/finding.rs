@@ -128,7 +128,7 @@ impl Anchor {
         worst
     }
 
-    /// Calls `found` with each finding about only the anchor and its newest snapshot.
+    /// Calls `found` with each finding that follows from the anchor and its newest snapshot.
     pub(crate) fn each_finding(&self, at: DateTime<Utc>, mut found: impl FnMut(Finding)) {
         let finding = |kind| Finding::new(kind, self, self.changed_at);
         if self.unreadable || !self.active {

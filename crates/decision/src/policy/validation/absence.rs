@@ -169,7 +169,7 @@ impl Without<'_> {
                 let (test, then, other) =
                     (self.truth(test_expr), self.truth(then_expr), self.truth(else_expr));
                 // The test may have a different result without the field than with it. Both
-                // branches are therefore evaluated first, and then chosen for each side.
+                // branches are therefore evaluated, and each result chooses its branch.
                 let chosen = |test: Truth, then: Truth, other: Truth| match test {
                     True => then,
                     False => other,

@@ -80,8 +80,7 @@ pub(super) fn unknown(conditions: &[Expr], known: &Known) -> Vec<Fault> {
     found
 }
 
-/// Returns the texts that `context.delegation` may be compared with, if they are delegations that
-/// renew another one.
+/// Reports the ids of renewals that a condition may compare with `context.delegation`.
 ///
 /// Such a comparison never matches: policies see the first delegation of the line instead.
 pub(super) fn renewed(conditions: &[Expr], known: &Known) -> Vec<Fault> {

@@ -1,5 +1,5 @@
-//! Finds the smallest change that would turn a denial into a permit or a hold. Usually this is a
-//! single change, or two or three.
+//! Finds one change, or else the smallest set of up to three changes, that would turn a denial into
+//! a permit or a hold.
 //!
 //! A remedy is only an explanation: decisions do not depend on it. The search tries changes in the
 //! order of [`steps::STEPS`], decides again after each, and returns the first that helps. First
