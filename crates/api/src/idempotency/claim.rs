@@ -74,7 +74,7 @@ impl IdempotencyKey {
         if claimed == 1 {
             return Ok(None);
         }
-        // The sweep has just deleted the key's row: the key is free for the next attempt.
+        // If the sweep has just deleted the key's row, the key is free for the next attempt.
         let first = self.find(db, now).await?.ok_or(Error::InProgress)?;
         match &self.seal {
             None => first.bytes().map(|answer| Some(answer.to_vec())),
@@ -174,8 +174,8 @@ impl IdempotencyKey {
     }
 }
 
-/// Maps a timeout while waiting for the first call to [`Error::InProgress`], instead of an
-/// unavailable database.
+/// Maps a timeout of the wait for the first call to [`Error::InProgress`]: the database is
+/// available.
 fn waited(error: diesel::result::Error) -> Error {
     match store::Error::from(error) {
         store::Error::Timeout(_) => Error::InProgress,

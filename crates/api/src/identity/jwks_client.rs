@@ -3,7 +3,7 @@
 //!
 //! There is one request to the provider at a time, for any number of waiting callers. A token with
 //! an unknown kid causes a request at once, but no more often than the minimum interval: otherwise
-//! anyone could use this service to flood the provider. Without a usable key, the client retries
+//! anyone could use this service to flood the provider. Without a usable key, a request may follow
 //! every second.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};

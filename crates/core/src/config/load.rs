@@ -27,7 +27,7 @@ const ALIASES: [(&str, &str); 2] =
 #[derive(Debug, Default)]
 pub struct Sources {
     pub file: Option<PathBuf>,
-    /// The process's environment. Variables with other names are ignored.
+    /// The process's environment. Variables that are not settings are ignored.
     pub environment: Vec<(String, String)>,
     /// Settings by name: `("listen.main", "127.0.0.1:8080")`.
     pub flags: Vec<(&'static str, String)>,

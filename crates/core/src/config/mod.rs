@@ -143,7 +143,7 @@ pub struct ConsoleConfig {
     pub client_secret: Option<Secret>,
 }
 
-/// The ring of key-encryption keys, which encrypts private keys. Set either field.
+/// The ring of key-encryption keys, which encrypts private keys. Set one of the two fields.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Keys {

@@ -99,7 +99,7 @@ impl TenantGraph {
         }
     }
 
-    /// Removes the signatures in these acts that do not count.
+    /// Removes the signatures that do not count from `given`. `acts` has the signers' addresses.
     pub fn keep_counting(
         &self,
         proposed: ProposedAction<'_>,
@@ -128,9 +128,9 @@ impl TenantGraph {
     }
 
     /// Returns the chains with only the standing signatures that count when this subject acts under
-    /// them.
+    /// a chain.
     ///
-    /// Returns `None` if all of them count.
+    /// Returns `None` if all signatures count.
     pub fn standing_that_counts(
         &self,
         subject: &str,
@@ -194,7 +194,7 @@ impl TenantGraph {
     /// Returns the reality with only the overrides that count when this subject performs this
     /// action.
     ///
-    /// Returns `None` if all of them count. An override does not count if any of its makers could
+    /// Returns `None` if all overrides count. An override does not count if any of its makers could
     /// not make it now. As at the time of the override, all delegations for the action are
     /// considered, not only the one in use.
     pub fn lifting_that_counts(

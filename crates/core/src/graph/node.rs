@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::indexed::{HasParent, IndexedRow};
 use authority_decision::records;
 
-/// A tenant's settings for code outside the core.
+/// A tenant's settings for code outside the decision crate.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     pub slug: String,

@@ -46,7 +46,7 @@ impl HasParent for Named {
 pub(super) struct People {
     by_subject: Indexed<Named>,
     by_email: Indexed<Named>,
-    /// Principals other than people, by their contact address.
+    /// Principals that are not people, by their contact address.
     by_contact: Indexed<Named>,
 }
 

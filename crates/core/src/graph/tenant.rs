@@ -97,7 +97,7 @@ impl TenantGraph {
     /// A person's own principals are the principals with the token's `sub` as their
     /// `external_subject`, in any class. If any such principal is not deleted, only the principals
     /// with this subject that are not deleted count: deleted principals with the same subject or
-    /// e-mail address do not exclude. Otherwise the deleted principals with this subject count, and also
+    /// e-mail address do not exclude. Otherwise the deleted principals with this subject count, and
     /// every human principal with the e-mail address, deleted or not. Each counted principal must
     /// be in state `active`; pending, suspended, revoked and deleted principals exclude.
     ///
@@ -258,13 +258,14 @@ impl TenantGraph {
             .collect()
     }
 
-    /// Returns the delegation with this id. If it was renewed, returns the newest of its line.
+    /// Returns the delegation with this id. If it was renewed, returns its newest successor.
     pub(super) fn delegation(&self, id: &str) -> Option<&Arc<records::Delegation>> {
         let line = std::iter::successors(Some(id), |id| self.renewed.get(*id).map(|next| &**next));
         line.take(self.renewed.len() + 1).find_map(|id| self.delegations.get(id))
     }
 
-    /// Returns the line of the delegation with this id, or the id if there is no such delegation.
+    /// Returns the line that a delegation shares with its renewals, or the id of an unknown
+    /// delegation.
     pub(super) fn line_of(&self, id: String) -> String {
         self.delegation(&id).map_or(id, |present| present.line().to_owned())
     }
@@ -300,7 +301,8 @@ impl TenantGraph {
 
     /// Returns the quarantines that may apply to the request by their action, in order of id.
     ///
-    /// The core decides whether a quarantine applies to the delegation or to its delegators.
+    /// The decision crate determines whether a quarantine applies to the delegation or its
+    /// delegators.
     fn quarantines_for(&self, request: &Draft) -> Vec<Arc<records::Quarantine>> {
         let meant = |quarantine: &&Arc<records::Quarantine>| {
             quarantine.action.as_ref().is_none_or(|pattern| pattern.covers(&request.action))

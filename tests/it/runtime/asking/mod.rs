@@ -24,8 +24,7 @@ async fn asked(client: &Client, ask: &Value) -> Value {
     answer
 }
 
-/// Makes a request at the same time as many others. If the call times out on a slow machine, it is
-/// repeated.
+/// Makes one of many simultaneous requests. Repeats a call that times out on a slow machine.
 async fn answered(client: &Client, ask: &Value) -> Value {
     let begun = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! The delegations of a chain, with delegator and delegate: for people only.
+//! The delegations of a chain, with delegator and delegate, for output to people.
 
 use std::collections::BTreeMap;
 
