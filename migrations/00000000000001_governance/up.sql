@@ -325,7 +325,7 @@ END $$;
 
 -- ## Append-only tables with columns that can be erased
 
--- Whether this value is one that erasing writes to a column.
+-- Whether erasing writes this value to a column.
 CREATE FUNCTION is_erased(value text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT value IS NULL OR value IN ('', '\x') OR value ~ '^erased($|[:|])' OR value LIKE '%@erased.invalid'
 $$;
@@ -446,9 +446,9 @@ BEGIN
     END LOOP;
 END $$;
 
--- Creates the partitions for ids before `until`, and returns their number. They are made three
--- months ahead. A transaction that reads all partitions locks each of them, and with partitions for
--- many years it would exceed its limit of locks. Runs as the tables' owner, because the service may
+-- Creates the partitions for ids before `until`, and returns their number. They are made only
+-- three months ahead: a transaction that reads all partitions locks each of them, and would exceed
+-- its limit of locks with partitions for many years. Runs as the tables' owner, because the service may
 -- not create tables. For safety it uses only the names in time_partitions, which migrations wrote.
 CREATE FUNCTION extend_partitions(until timestamptz DEFAULT now() + interval '3 months')
 RETURNS integer
@@ -480,7 +480,7 @@ BEGIN
 END $$;
 
 -- Registers a table with PARTITION BY RANGE (id), and creates its first partitions: one for all ids
--- before the current month or week, and the partitions ahead.
+-- before the current month or week, and the partitions that extend_partitions adds.
 CREATE PROCEDURE partition_by_time(name text, prefix text, span text DEFAULT 'month')
 LANGUAGE plpgsql SET timezone = 'UTC' AS $$
 DECLARE
@@ -579,7 +579,7 @@ CALL guard('record_versions');
 CALL guard('authority_changes');
 CALL guard('tenant_revisions');
 -- The triggers write these three tables as the owner. FORCE ROW LEVEL SECURITY applies to the owner
--- as well, which therefore needs a policy.
+-- as well. The owner therefore needs a policy.
 CREATE POLICY bookkeeping ON record_versions TO CURRENT_USER USING (true);
 CREATE POLICY bookkeeping ON authority_changes TO CURRENT_USER USING (true);
 CREATE POLICY bookkeeping ON tenant_revisions TO CURRENT_USER USING (true);

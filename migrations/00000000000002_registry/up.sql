@@ -413,7 +413,7 @@ CREATE INDEX purposes_page_all ON purposes (created_at, id);
 CALL govern('purposes', true);
 
 -- A root delegation has its own id as `root_id`. A renewed delegation has a successor, usually with a
--- later end. Both belong to one line, which shares its counters.
+-- later end. Both belong to one line and share its counters.
 CREATE TABLE delegations (
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
@@ -639,8 +639,8 @@ CALL append_only('policy_activations');
 CALL may_erase('policy_activations', '{by,reason}');
 
 -- Records every activation of a text. Writing `activated_at` means that a text is activated, even
--- if it is active already. If only the state or the version changes, that also means an activation.
--- The existing reason then belongs to an earlier activation and is not copied.
+-- if it is active already. A change of only the state or the version also means an activation. The
+-- existing reason then belongs to an earlier activation and is not copied.
 CREATE FUNCTION note_activation() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NEW.state <> 'active' THEN

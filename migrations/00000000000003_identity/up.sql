@@ -84,8 +84,8 @@ CALL grant_to('{system}', 'SELECT, INSERT, UPDATE ON signing_keys, key_rotations
 
 -- ## API keys
 
--- An API key's secret is never stored. Only its authentication code is, and the history leaves that
--- out.
+-- An API key's secret is never stored. The row has the secret's authentication code, and the history
+-- leaves this code out.
 CREATE TABLE api_keys (
     id text COLLATE "C" PRIMARY KEY,
     tenant_id text COLLATE "C" NOT NULL REFERENCES tenants (id),
@@ -126,7 +126,7 @@ CALL govern('api_keys', true, secret => '{secret_code,previous_code}');
 
 -- A change of these columns alone adds no version to the history and no entry to the change log.
 -- `last_used_at` does not affect authority and is written often. The other columns only change
--- together with columns that add both.
+-- together with columns that add a version and an entry.
 DO $$
 DECLARE
     columns text := (SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum)
@@ -159,7 +159,7 @@ END $$;
 
 -- ## Console sessions (crates/console)
 
--- No tenant's role may read them.
+-- No tenant's role may read this table.
 CREATE TABLE console_sessions (
     -- SHA-256 of the cookie. The cookie itself is not stored.
     digest bytea PRIMARY KEY CHECK (length(digest) = 32),
@@ -184,7 +184,7 @@ CREATE TABLE console_sessions (
     expires_at timestamptz NOT NULL,
     -- The time until which one request may refresh the session's tokens; NULL if no request is doing
     -- so. Some providers accept a refresh token only once, and revoke all tokens of the session if it
-    -- is reused. Therefore only one request at a time, across all nodes, sends it.
+    -- is reused. Therefore only one request at a time, across all nodes, sends the token.
     refreshing_until timestamptz
 );
 CREATE INDEX console_sessions_person ON console_sessions (person);
@@ -209,8 +209,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp
 AS 'SELECT EXISTS (SELECT FROM production_use)';
 
 -- Whether a development server has started on this database. Production then refuses the database.
--- Other data may not reveal it: with an external identity provider, development creates no keys and
--- adds no seed data.
+-- Other data may not show this: with an external identity provider, a development server creates no
+-- keys and adds no seed data.
 CREATE TABLE development_use (
     -- One row at most.
     is_used boolean PRIMARY KEY DEFAULT true CHECK (is_used),

@@ -36,7 +36,7 @@ CREATE TABLE decisions (
     -- The facts besides the request. The gathered facts are included by their SHA-256.
     facts bytea NOT NULL,
     facts_salt bytea NOT NULL,
-    -- The approval request that a held decision waits for. Decisions on equal requests share one.
+    -- The approval request that a held decision waits for. Decisions on equal requests share it.
     approval_id text COLLATE "C",
     -- The keys of lists. `sort_key` consists of the time and the first two bytes of the digest in the
     -- id. It has the same order as ids. The other keys are hashes. Because hashes can collide, a
@@ -235,7 +235,7 @@ CALL guard('usage_days');
 CALL grant_to('{tenant}', 'SELECT ON usage_days');
 CALL grant_to('{system}', 'SELECT, INSERT, UPDATE, DELETE ON usage_days');
 
--- Up to which decision the counts are complete (crates/runtime/src/usage/roll_up.rs), in one row.
+-- The position up to which decisions are counted (crates/runtime/src/usage/roll_up.rs), in one row.
 CREATE TABLE usage_cursor (
     one boolean PRIMARY KEY DEFAULT true CHECK (one),
     -- All decisions with lower ids are counted, and all others are not.
@@ -278,8 +278,8 @@ CALL grant_to('{system}', 'SELECT, INSERT, UPDATE (size, root, checkpoint, signe
     ON log_heads');
 
 -- The Merkle tree's complete subtrees (RFC 6962); level 0 has the hashes of the leaves. Adjacent
--- subtrees that were completed together are one row: the hash of subtree `first + i` is 32 bytes
--- from `32 * i` on.
+-- subtrees that were completed together are one row: the hash of subtree `first + i` is the 32 bytes
+-- at offset `32 * i`.
 CREATE TABLE log_nodes (
     tenant_id text COLLATE "C" NOT NULL,
     epoch integer NOT NULL,
@@ -301,7 +301,7 @@ CREATE TABLE log_checkpoints (
     size bigint NOT NULL CHECK (size > 0),
     -- The C2SP signed note.
     note text NOT NULL,
-    -- The service's public URL at that time, which is in the leaves.
+    -- The service's public URL at the time of the sealing. The leaves contain this URL.
     issuer text NOT NULL,
     PRIMARY KEY (tenant_id, epoch, size)
 );
@@ -314,14 +314,14 @@ CALL append_only('log_checkpoints');
 -- checkpoint.
 --
 -- A partitioned table can't enforce two constraints:
--- * An index in the log has only one pack. The lock of the log's head ensures this, and the primary
---   key of log_nodes: only one sealing can start at an index.
+-- * An index in the log has only one pack. The lock of the log's head and the primary key of
+--   log_nodes ensure this: only one sealing can start at an index.
 -- * The proof of a replay has a pack. The code ensures this: proofs are made from packs, and packs
 --   are not deleted before their proofs.
 CREATE TABLE evidence_packs (
-    -- Columns of fixed length are first, because the others need no padding.
+    -- Columns of fixed length come first, in an order that needs no padding.
     log_index bigint NOT NULL,
-    -- The size of the log when the pack was sealed, which its checkpoint signs.
+    -- The size of the log when the pack was sealed. The pack's checkpoint signs this size.
     tree_size bigint NOT NULL,
     sealed_at timestamptz NOT NULL,
     epoch integer NOT NULL,

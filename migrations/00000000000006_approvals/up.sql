@@ -41,8 +41,8 @@ CREATE TABLE approvals (
     -- The reality findings that held the action, as of the opening of the approval request.
     reality jsonb[] NOT NULL DEFAULT '{}',
     declined_at timestamptz,
-    -- The person who declined the request can shorten the time to this many seconds; NULL if they
-    -- did not.
+    -- For how many seconds the same request is denied, if the person who declined it shortened this
+    -- time; otherwise NULL.
     declined_for_seconds integer CHECK (declined_for_seconds BETWEEN 0 AND 86400),
     -- When a person withdrew the decline. It then no longer applies to later requests.
     reopened_at timestamptz,

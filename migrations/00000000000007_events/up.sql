@@ -9,7 +9,7 @@
 
 -- Some events are too costly to write without a receiver: each permitted and each denied decision,
 -- and each pack that is sealed without a request. They are written only while an endpoint, a stream
--- or an audit stream selects them, which then has a row here. The row is part of the tenant's
+-- or an audit stream selects them. Each of these has a row here. The row is part of the tenant's
 -- authority: after the call that created it has returned, every decision has its event.
 CREATE TABLE event_demands (
     -- The id of the endpoint or of the audit stream; a new id for a stream.
@@ -129,7 +129,7 @@ CALL grant_to('{tenant}', 'SELECT ON events');
 CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON events');
 
 -- The envelopes in a row of events are similar to each other, like the decisions in a row of the
--- outbox. lz4 makes both five to ten times smaller, which takes less time than writing them.
+-- outbox. lz4 makes both five to ten times smaller, in less time than writing the bytes would take.
 -- PostgreSQL 14 and later have lz4 if they were built with it. Without lz4, pglz compresses events. The
 -- outbox then stays uncompressed, because its values are read once and then deleted.
 ALTER TABLE event_outbox ALTER COLUMN decisions SET STORAGE EXTERNAL;
@@ -156,12 +156,12 @@ CREATE FUNCTION delegations_below(tenant text, delegation text) RETURNS integer 
     SELECT count(*)::integer FROM below
 $$;
 
--- A renewal is announced as the successor, with its line. The end of the renewed delegation and the
--- new parent of those below it are not announced, because no authority ends. Erasing the creator of
--- a delegation is not announced as narrowing the delegation.
+-- A renewal is announced as the successor, with its line. The end of the renewed delegation, and the
+-- new parent of the delegations below, are not announced, because no authority ends. Erasing the
+-- creator of a delegation is not announced as narrowing the delegation.
 CREATE FUNCTION announce_delegation() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    -- What does not narrow it.
+    -- The columns that can change without narrowing the delegation.
     plain CONSTANT text[] := '{created_by,state,standing,notes,tags,metadata,revoked_at,revoke_reason,updated_at,parent_id,renewed_by}';
     kind text;
     reason text;
@@ -314,7 +314,7 @@ CREATE TRIGGER announce_time_zone AFTER UPDATE OF time_zone ON tenants
     EXECUTE FUNCTION announce_time_zone();
 
 -- The recorder opens approval requests and lets them expire. Its role can't read principals, and
--- these events have no actor. No person has withdrawn a request that the service made void.
+-- these events have no actor. If the service made a request void, it does not count as withdrawn.
 CREATE FUNCTION announce_approval() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     kind text;

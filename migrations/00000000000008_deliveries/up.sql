@@ -107,9 +107,9 @@ CREATE TRIGGER delete_webhook_endpoints AFTER UPDATE OF state ON tenants
     EXECUTE FUNCTION delete_webhook_endpoints();
 
 -- An endpoint is paused when its key loses access: the key was revoked, lost the scope, or was
--- bound to principals. It may then see only events about these principals. The expiry of a key does
+-- bound to principals. A bound key may see only events about its principals. The expiry of a key does
 -- not pause its endpoints, because the access was not withdrawn. If the endpoint is already paused on
--- request, its `state_reason` changes, which the person who enables it should see.
+-- request, its `state_reason` still changes: the person who enables the endpoint should see it.
 CREATE FUNCTION pause_endpoints_of_key() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE webhook_endpoints
@@ -128,8 +128,8 @@ CREATE TRIGGER pause_webhook_endpoints AFTER UPDATE OF status, scopes, principal
 
 -- Whether a tenant's principals exclude a person, by the same rule as for their tokens in the graph
 -- (crates/core/src/graph/people.rs). The result depends on the live principals with the person's
--- subject. If there are none, it depends on the deleted ones, and on the people with the person's
--- address.
+-- subject. Without any, it depends on the deleted principals with that subject, and on the people
+-- with the person's address.
 CREATE FUNCTION person_excluded(tenant text, subject text, address text) RETURNS boolean
 LANGUAGE sql STABLE AS $$
     SELECT coalesce(
@@ -178,9 +178,9 @@ CREATE TABLE webhook_cursors (
     -- When the failures since the last success began; NULL after a success.
     failing_since timestamptz,
     last_success_at timestamptz,
-    -- The circuit breaker. `closed`: `breaker_count` is the number of consecutive failures. `open`:
-    -- it is the number of failed probes, and the breaker is open until `breaker_until`. `probing`:
-    -- a probe is in progress until `breaker_until`.
+    -- The circuit breaker. `closed`: `breaker_count` counts the consecutive failures. `open`:
+    -- `breaker_count` counts the failed probes, and the breaker is open until `breaker_until`.
+    -- `probing`: a probe is in progress until `breaker_until`.
     breaker text NOT NULL DEFAULT 'closed' CHECK (breaker IN ('closed', 'open', 'probing')),
     breaker_count integer NOT NULL DEFAULT 0,
     breaker_until timestamptz,
@@ -337,7 +337,7 @@ $$;
 
 -- Returns the time before which events are deleted, for a retention of this many days. It is the
 -- start of a day in UTC. A tenant's rows are therefore deleted once a day. Each row is kept for at
--- least that many days, and for at most one more.
+-- least that many days, and for at most one day more.
 CREATE FUNCTION events_kept_from(days integer) RETURNS timestamptz LANGUAGE sql STABLE AS $$
     SELECT date_trunc('day', now(), 'UTC') - make_interval(hours => 24 * days)
 $$;
@@ -373,8 +373,8 @@ BEGIN
     IF parent IS NULL THEN
         RAISE '`%` is not an old partition of events or deliveries', part;
     END IF;
-    -- Writers take both locks in the same order. If a long reader holds one, this gives up after
-    -- `lock_timeout`: other statements would have to wait behind it.
+    -- Writers take both locks in the same order. If a long reader holds a lock, this function gives
+    -- up after `lock_timeout`, because other statements have to wait behind this one.
     EXECUTE format('LOCK TABLE ONLY %I IN ACCESS EXCLUSIVE MODE', parent);
     EXECUTE format('LOCK TABLE ONLY %s IN ACCESS EXCLUSIVE MODE', part);
     EXECUTE format('SELECT id FROM ONLY %s ORDER BY id LIMIT 1', part) INTO found_id;

@@ -17,8 +17,8 @@ CREATE TABLE notifications (
     data jsonb NOT NULL DEFAULT '{}',
     created_at timestamptz NOT NULL,
     -- The transaction that wrote the notification. Ids are generated before the transaction commits,
-    -- and do not show which notifications were visible when the push cursor moved. The transaction
-    -- shows it.
+    -- and do not show which notifications were visible when the push cursor moved. The transactions
+    -- do.
     xact bigint DEFAULT pg_current_xact_id()::text::bigint
 ) PARTITION BY RANGE (id);
 CREATE INDEX notifications_page ON notifications (tenant_id, id DESC);
@@ -71,8 +71,8 @@ CREATE TRIGGER notify_people AFTER INSERT ON approvals
 
 -- ## The limit of open requests, for admins
 
--- Notifies at most once an hour for each agent. The caller has locked the agent. Two of its
--- decisions can therefore not notify at the same time.
+-- Notifies at most once an hour for each agent. The caller has locked the agent. Two decisions of
+-- one agent can therefore not notify at the same time.
 CREATE FUNCTION notify_of_open_requests(tenant text, agent text, pending integer) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN

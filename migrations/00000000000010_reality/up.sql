@@ -40,8 +40,8 @@ CREATE INDEX reality_anchors_active ON reality_anchors (tenant_id)
 CREATE INDEX reality_anchors_feeders ON reality_anchors USING gin ((source -> 'feeder_key_ids'));
 CALL govern('reality_anchors', true, quiet => '{verification}');
 
--- Each change of an anchor raises its version. `:verify` does not change `updated_at`, and
--- therefore does not raise it.
+-- Each change of an anchor raises the anchor's version. `:verify` does not change `updated_at`, and
+-- therefore does not raise the version.
 CREATE FUNCTION raise_anchor_version() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.version := OLD.version + 1;

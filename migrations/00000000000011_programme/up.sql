@@ -23,7 +23,7 @@ CREATE TABLE consultants (
     -- Only a label. The live certifications determine the consultant's levels.
     certification_level text CHECK (certification_level IN ('associate', 'professional', 'master')),
     attribution_kid text,
-    -- Whether the public directory may show it.
+    -- Whether the public directory may show the consultant.
     listed boolean NOT NULL,
     suspended_at timestamptz,
     suspend_reason text,
@@ -178,8 +178,8 @@ CALL grant_to('{tenant}', 'SELECT (id, tenant_id, consultant_id, status, brand_n
     secondary_colour_hex, logo_url, domain, support_email, legal_footer, deleted_at)
     ON white_label_configs');
 
--- A tenant sees the consultants with an active link to it. The policy of consultant_links lets it
--- see only its own links.
+-- A tenant sees the consultants with an active link to the tenant. The policy of consultant_links
+-- shows a tenant only its own links.
 DO $$
 BEGIN
     EXECUTE format('CREATE POLICY linked ON consultants FOR SELECT TO %s USING (

@@ -180,7 +180,7 @@ CREATE TABLE archives (
     archived_at timestamptz NOT NULL,
     -- When the whole archive was last read back.
     checked_at timestamptz,
-    -- Whether all objects in the folder that the manifest does not name are deleted.
+    -- Whether the folder has only objects that the manifest names.
     is_tidy boolean NOT NULL DEFAULT false,
     -- When the first and the last row of the month were removed.
     removal_begun timestamptz,
@@ -193,8 +193,8 @@ CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON archives');
 CALL grant_to('{system}', 'UPDATE (bytes, manifest, manifest_sha256, replaced, intended, checked_at, is_tidy)
                            ON archives');
 
--- Prevents the deletion of an archive after its first row was removed: it is then the only copy of
--- that data.
+-- Prevents the deletion of an archive from the removal of the first row on: the archive then has the
+-- only copy of that row.
 CREATE FUNCTION keep_archive() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF OLD.removal_begun IS NOT NULL THEN
@@ -310,7 +310,7 @@ CREATE FUNCTION removable(of_tenant text, of_month text) RETURNS SETOF archives 
                       WHERE r.tenant_id = a.tenant_id AND r.month < a.month
                         AND NOT EXISTS (SELECT FROM archives before
                                         WHERE before.tenant_id = r.tenant_id AND before.month = r.month))
-      -- What is not counted for `usage_days` yet is still needed.
+      -- Decisions that `usage_days` does not count yet are still needed.
       AND a.upper <= (SELECT counted_until FROM usage_cursor)
     FOR UPDATE OF a FOR SHARE OF t
 $$;
@@ -401,7 +401,7 @@ BEGIN
             RETURN rest.decisions;
         END IF;
     END LOOP;
-    -- Of the partitions that were dropped.
+    -- The reports of decisions in partitions that were dropped.
     DELETE FROM decision_reports r
     WHERE tenant_id = of_tenant AND decision_id >= archive.lower AND decision_id < archive.upper
       AND stored_at < archive.settled_before
@@ -490,13 +490,13 @@ BEGIN
             AND (archive.removal_begun IS NOT NULL OR begin_removal(archive));
         PERFORM set_config('authority.removing', '', true);
         IF NOT allowed THEN
-            -- Either all months of the partition are removed or none. The error also undoes the others.
+            -- Either all months of the partition are removed or none. The error undoes all removals.
             RAISE no_data_found;
         END IF;
         DELETE FROM archived_parts WHERE tenant_id = archive.tenant_id AND month = archive.month;
     END LOOP;
-    -- Writers take both locks in the same order. If a long reader holds one, this gives up after
-    -- `lock_timeout`: other statements would have to wait behind it.
+    -- Writers take both locks in the same order. If a long reader holds a lock, this function gives
+    -- up after `lock_timeout`, because other statements have to wait behind this one.
     LOCK TABLE ONLY decisions, ONLY evidence_packs IN ACCESS EXCLUSIVE MODE;
     EXECUTE format('DROP TABLE %s', old.part);
     IF old.packs IS NOT NULL THEN
