@@ -6,7 +6,7 @@ use authority_evidence as evidence;
 
 use super::{ApiError, ErrorCode};
 
-/// The requested data is archived, and the archive cannot be read.
+/// Errors of reading archived data.
 impl From<archive::Error> for ApiError {
     fn from(error: archive::Error) -> Self {
         match error {
@@ -20,10 +20,7 @@ impl From<archive::Error> for ApiError {
             }
             error @ archive::Error::Bucket(_) => {
                 tracing::error!(%error, "failed to read an archive");
-                Self::new(
-                    ErrorCode::Unavailable,
-                    "the archive that the decision is in is unavailable",
-                )
+                Self::new(ErrorCode::Unavailable, "the archive with this decision is unavailable")
             }
             error => {
                 tracing::error!(%error, "failed to read an archive");

@@ -1,4 +1,4 @@
-//! Runs an effect and its idempotency key in one transaction, and marks repeated responses.
+//! Runs an effect and claims its idempotency key in one transaction. Marks repeated responses.
 
 use authority_core::store::{self, Scope, Store, Transact};
 use chrono::{DateTime, Utc};

@@ -53,7 +53,7 @@ pub fn checked<T: Validate>(request: &T) -> Result<(), ApiError> {
 /// Returns the call's idempotency key, if any.
 ///
 /// # Errors
-/// It is not a valid header value, or too long.
+/// The key is not a valid header value, or is too long.
 pub fn idempotency_key(metadata: &MetadataMap) -> Result<Option<String>, ApiError> {
     let Some(value) = metadata.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     let text = value.to_str().unwrap_or_default();

@@ -41,8 +41,8 @@ impl DevProvider {
         Self { keys, clock }
     }
 
-    /// Returns a token for `holder`. Returns `None` if it cannot be signed, or for a tenant's
-    /// member with the owner's role.
+    /// Returns a token for `holder`. Returns `None` if the token cannot be signed, or for a
+    /// tenant's member with the owner's role.
     pub fn issue(&self, holder: &Holder, lifetime: TimeDelta) -> Option<String> {
         self.issue_with(holder, lifetime, &Value::Null)
     }

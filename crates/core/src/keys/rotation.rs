@@ -183,7 +183,7 @@ async fn call_off(db: &mut Db, rotation: &Rotation, now: DateTime<Utc>) -> Resul
 
 /// Ends the unfinished rotation that a revoked key is part of, if any.
 ///
-/// Returns whether a successor already signs.
+/// Returns whether another key already signs.
 pub(super) async fn on_revoked(db: &mut Db, kid: &str, now: DateTime<Utc>) -> Result<bool, Error> {
     let part = key_rotations::kid.eq(kid).or(key_rotations::successor_kid.eq(kid));
     let found: Option<Rotation> = key_rotations::table

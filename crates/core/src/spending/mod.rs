@@ -1,10 +1,10 @@
 //! The resources that an allow spends: the approval that it cites, and a part of each limit on uses
 //! or amounts.
 //!
-//! Approvals and limits change from call to call and are not part of the graph. They are read from
-//! the database before deciding, and claimed in the transaction that stores the decision. The claim
-//! is authoritative: the values read before are only an estimate. An approval or the rest of a
-//! budget is spent once, however many requests compete for it.
+//! Approvals and the used parts of limits change from call to call and are not part of the graph.
+//! They are read from the database before deciding, and claimed in the transaction that stores the
+//! decision. The claim is authoritative: the values read before are only an estimate. An approval
+//! or the rest of a budget is spent once, however many requests compete for it.
 
 mod forget;
 

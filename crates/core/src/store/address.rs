@@ -52,7 +52,7 @@ impl Address {
             || ![0, 1, servers].contains(&config.get_ports().len())
         {
             return Err(Error::Address(
-                "the database URL must have as many `hostaddr` as `host`, and one `port` or as many".to_owned(),
+                "the database URL must have one `hostaddr` for each `host`, and one `port` for all or for each `host`".to_owned(),
             ));
         }
         let mode = match tls.mode.as_deref() {
@@ -324,7 +324,7 @@ mod tests {
             ("postgres://u@db/x?sslmode=%zz", "`sslmode`"),
             ("host=db port=x", "`port`"),
             ("host=db wrong=1", "the options are user,"),
-            ("host=a,b,c port=1,2", "one `port` or as many"),
+            ("host=a,b,c port=1,2", "one `port` for all or"),
         ] {
             let fault = Address::parse(text).err().map(|fault| fault.to_string());
             assert!(fault.as_ref().is_some_and(|fault| fault.contains(word)), "{text}: {fault:?}");

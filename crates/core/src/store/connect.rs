@@ -121,7 +121,7 @@ impl Address {
                  connect to the primary, or RESET that setting there"
                     .to_owned()
             }
-            None => "check that it runs there, and host, port and TLS mode in the database's URL \
+            None => "check that it runs there, and check host, port and TLS mode in the database's URL \
                      (DATABASE_URL or `database.url`; DATABASE_OWNER_URL for `migrate`)"
                 .to_owned(),
         };

@@ -10,8 +10,8 @@ use super::error::Error;
 
 /// Statements that fail unless the session's settings are safe.
 ///
-/// `kind` is the kind of role that the session has taken, or `""` without a role. Statements
-/// outside a transaction see the newest commits, as the fence requires.
+/// `kind` is the kind of role that the session has taken, or `""` without a role. They also make
+/// statements outside a transaction see the newest commits, as the fence requires.
 pub(super) fn checked(kind: &str) -> String {
     let checks = include_str!("session.sql").replace("{kind}", kind);
     format!("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED; {checks}")

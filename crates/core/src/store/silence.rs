@@ -2,9 +2,8 @@
 //!
 //! If the server is behind a proxy, or on a host that hangs, a connection may stay open without a
 //! response. The kernel does not see an error, and only the silent server could enforce
-//! `statement_timeout`. Every wait for
-//! the database is therefore bounded here. A connection that did not respond in time is discarded,
-//! because its state is unknown.
+//! `statement_timeout`. Every wait for the database is therefore bounded here, on the client side.
+//! A connection that did not respond in time is discarded, because its state is unknown.
 
 use std::{sync::Arc, time::Duration};
 

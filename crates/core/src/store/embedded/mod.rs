@@ -56,7 +56,7 @@ pub struct Options {
 
 /// A running server that this process uses. All clones count as one user.
 ///
-/// Dropping the last clone leaves the server as [`Embedded::stop`] does.
+/// Dropping the last clone has the effect of [`Embedded::stop`].
 #[derive(Clone, Debug)]
 pub struct Embedded(Arc<Server>);
 
@@ -254,7 +254,7 @@ where
     done.unwrap_or_else(|fault| Err(Error::Crashed(fault.to_string())))
 }
 
-/// Takes the lock for starting and stopping the server. It is held until it is dropped.
+/// Takes the lock for starting and stopping the server. The lock is held until the file is dropped.
 fn launch_lock(place: &ServerFolder) -> Result<File, Error> {
     let launch = open_lock(place, "launch.lock")?;
     launch.lock().map_err(Error::io("lock", &place.home))?;
