@@ -19,8 +19,8 @@ const MOST: u16 = 500;
 /// Returns the id of the principal with this id, or of the only agent with this name.
 ///
 /// # Errors
-/// The principal does not exist, or several agents have the name. This happens before the user is
-/// asked to confirm.
+/// The principal does not exist, or several agents have the name. These errors occur before the
+/// user is asked to confirm.
 pub(crate) async fn resolved(
     server: &Server,
     named: &str,

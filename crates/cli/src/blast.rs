@@ -22,7 +22,7 @@ pub(crate) struct Blast {
     agents: Vec<String>,
     agent_total: usize,
     last_used: Option<String>,
-    /// Whether the credential may not read the data.
+    /// Whether the credential cannot read the data.
     unknown: bool,
     names: Names,
 }

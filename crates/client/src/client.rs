@@ -90,7 +90,7 @@ impl Client {
     /// Opens a stream of lines.
     ///
     /// # Errors
-    /// The service refuses it, or does not answer.
+    /// The service refuses the stream, or does not answer.
     pub async fn lines(&self, path: &[&str], query: &impl Serialize) -> Result<Lines, Error> {
         let request = self.http.get(self.url(path, query)?).timeout(ENDLESS);
         Ok(Lines::new(self.base.to_string(), self.open(request).await?))
@@ -99,7 +99,7 @@ impl Client {
     /// Reads the body of a response.
     ///
     /// # Errors
-    /// It is not the expected JSON.
+    /// The body is not the expected JSON.
     pub fn read<T: DeserializeOwned>(&self, body: &str) -> Result<T, Error> {
         serde_json::from_str(body).map_err(|error| self.unexpected(error))
     }

@@ -25,7 +25,7 @@ pub struct Lines {
 pub enum Next {
     /// A line, and the JSON in it.
     Line(String, Value),
-    /// The service ended it.
+    /// The service ended the stream.
     End,
     /// The connection broke, or was silent for too long.
     Lost(String),
@@ -39,7 +39,7 @@ impl Lines {
     /// Returns the next line. Empty lines only keep the connection alive.
     ///
     /// # Errors
-    /// The service ended the stream with an error, or it is not JSON.
+    /// The service ended the stream with an error, or a line is not JSON.
     pub async fn next(&mut self) -> Result<Next, Error> {
         loop {
             if let Some(end) = self.read.iter().position(|byte| *byte == b'\n') {

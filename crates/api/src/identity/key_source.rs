@@ -20,7 +20,7 @@ pub enum KeySource {
 }
 
 impl KeySource {
-    /// Returns a source that reads the keys from `document`, which it calls at every look-up.
+    /// Returns a source that calls `document` for the keys at every look-up.
     pub fn local(document: impl Fn() -> Arc<str> + Send + Sync + 'static) -> Self {
         Self::Local(Arc::new(LocalJwks {
             document: Box::new(document),

@@ -33,7 +33,7 @@ impl Keys {
     }
 }
 
-/// The service has no operation that reads a single key, and its list of keys has no pages.
+/// Finds the key in the list: no operation reads a single key, and the list has no pages.
 async fn show(
     ShowArgs { id: kid, server, .. }: ShowArgs,
     connector: &Connector<'_>,
