@@ -101,7 +101,7 @@ async fn wait_for_others() {
         assert!(
             since.elapsed() < 2 * PATIENCE,
             "another such cluster runs here, or was left behind: `ip link del {BRIDGE}`, and \
-             `ip netns del authority1`, 2 and 3"
+             `ip netns del` authority1, authority2, authority3"
         );
         tokio::time::sleep(Duration::from_millis(500)).await;
     }

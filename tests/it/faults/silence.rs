@@ -117,6 +117,6 @@ async fn a_silent_listener_is_probed_and_reconnects() {
     assert_eq!(
         again,
         Ok(Some(Notification::Listening)),
-        "it stays with a connection that is silent"
+        "the listener stays on a silent connection"
     );
 }

@@ -31,7 +31,7 @@ async fn it_lifts_own_interest_where_one_is_needed() {
     assert_eq!(held_again["decision"], "require_approval");
     allow_it(&app, true).await;
     let next = held_again["approval_id"].as_str().unwrap();
-    assert_ne!(next, id, "it is void since the next was opened");
+    assert_ne!(next, id, "opening the next approval voids the first");
     approved(&ann, next).await;
     assert_eq!(claim(&anns, next).await["decision"], "allow");
     // The same applies to the delegator and the agent's owner. Acts of others don't have `self`.
