@@ -42,8 +42,8 @@ pub struct Fault {
     pub problems: Vec<Problem>,
     /// `ErrorInfo`'s metadata.
     pub metadata: Vec<(String, String)>,
-    /// The HTTP status, if the gateway has a better one than the code's. Otherwise the host
-    /// chooses.
+    /// The HTTP status, if the gateway knows a better status than the code's. Otherwise the host
+    /// chooses the status.
     pub status: Option<StatusCode>,
     /// Response headers: Allow, Retry-After, ….
     pub headers: Option<Box<HeaderMap>>,

@@ -42,7 +42,7 @@ pub struct Call {
     pub uri: Uri,
 }
 
-/// Headers of the HTTP message that have no meaning, or another one, in gRPC.
+/// Headers of the HTTP message that have no meaning in gRPC, or another meaning.
 const DROPPED: [&str; 14] = [
     "accept",
     "accept-encoding",
@@ -132,8 +132,8 @@ impl<H: Host> Inner<H> {
         if is_head { headers_only(response) } else { response }
     }
 
-    /// Returns the error for an unknown path or an unsupported method. A caller that is not
-    /// admitted gets a different error, which reveals neither.
+    /// Returns the error for an unknown path or an unsupported method. If the caller is not
+    /// admitted, the error does not reveal a path's verbs and methods.
     async fn unroutable(&self, parts: &mut Parts) -> Fault {
         let path = parts.uri.path();
         let last = path.rsplit('/').next().unwrap_or_default();

@@ -46,8 +46,8 @@ pub trait Host: Send + Sync + 'static {
         usize::MAX
     }
 
-    /// Returns the current time. If the host returns one, a time in a query may also be a span
-    /// before it: `-90s`, `-15m`, `-1h`, `-7d`.
+    /// Returns the current time. If the host returns a time, a time in a query may also be a span
+    /// before now: `-90s`, `-15m`, `-1h`, `-7d`.
     fn now(&self) -> Option<SystemTime> {
         None
     }
@@ -59,8 +59,8 @@ pub trait Host: Send + Sync + 'static {
         false
     }
 
-    /// Returns the success body of a route that has the same response for every caller. The method
-    /// is then not called, and all responses share these bytes.
+    /// Returns the success body of a route that has the same response for every caller. The RPC is
+    /// then not called, and all responses share these bytes.
     fn document(&self, _route: &'static Route) -> Option<Document> {
         None
     }

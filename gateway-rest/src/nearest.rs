@@ -4,7 +4,7 @@ use crate::route::{Route, Segment};
 
 /// The most edits between a word and the suggestion for it.
 const FARTHEST: usize = 2;
-/// Longer paths get no suggestion: each is compared with every route.
+/// Longer paths get no suggestion, because a path is compared with every route.
 const LONGEST_PATH: usize = 200;
 /// The names that other APIs have for parameters of lists.
 const SYNONYMS: [(&str, &str); 6] = [

@@ -77,8 +77,8 @@ impl Tree {
         all
     }
 
-    /// Returns a route of the path without its verb, and the verb, if no route of the path has this
-    /// verb.
+    /// Returns the verb of the path, if no route of the path has this verb. Also returns a route of
+    /// the path without the verb.
     pub(crate) fn unknown_verb<'p>(&self, path: &'p str) -> Option<(&'static Route, &'p str)> {
         let last = path.rsplit('/').next().unwrap_or_default();
         let (_, verb) = last.rsplit_once(':').filter(|(before, _)| !before.is_empty())?;

@@ -19,7 +19,7 @@ use crate::{
     wire, write,
 };
 
-/// Proxies close connections that are idle for about 30 to 60 seconds.
+/// The longest silence on a stream. Proxies close connections that are idle for 30 to 60 seconds.
 const SILENCE: Duration = Duration::from_secs(15);
 
 #[derive(Clone, Copy, PartialEq, Eq)]

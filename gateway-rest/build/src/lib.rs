@@ -28,10 +28,10 @@ pub struct Options {
     /// `refusals`, `raw`, `content_type`, `max_age_seconds`, `documents`, `statuses`, `events`,
     /// `body_bytes`, `required`, `location`, `states`. Empty for none.
     pub rest: String,
-    /// Full name of the field option for properties beyond the field's type: a message that may
-    /// have the fields `document`, the name of the schema of the JSON text in a bytes field,
-    /// `bounds`, which marks a bounding list, and `final`, the values of a state in which the
-    /// resource cannot change. Empty for none.
+    /// Full name of the field option for properties beyond the field's type: a message with any of
+    /// the fields `document` (the name of the schema of the JSON text in a bytes field), `bounds`
+    /// (marks a bounding list) and `final` (the values of a state in which the resource cannot
+    /// change). Empty for none.
     pub field: String,
     /// Full name of the field option with validation rules: `buf.validate.field`. Empty for none.
     pub validate: String,
@@ -44,8 +44,8 @@ pub struct Options {
     /// The path of the runtime crate in generated code.
     pub runtime: String,
     /// Examples of fields without an `Example:` in their comment, by `Message.field`, or by the
-    /// field's name in all messages. An absent field has the example null. By the name of a method:
-    /// the example of its body, if that is a text.
+    /// field's name in all messages. The example null shows the field as absent. By the name of a
+    /// method: the example of the method's body, if the body is a text.
     pub examples: BTreeMap<String, Value>,
 }
 
@@ -83,8 +83,8 @@ impl Options {
 ///
 /// # Panics
 /// If an annotation refers to a field that does not exist or has the wrong type, if two bindings
-/// have the same path and method, or if a message that REST reaches has a 64-bit integer and its
-/// rules do not keep it within 53 bits.
+/// have the same path and method, or if a message that REST reaches has a 64-bit integer without
+/// rules that keep the integer within 53 bits.
 pub fn routes(pool: &DescriptorPool, options: &Options) -> String {
     let (shapes, routes) = (shapes::tables(pool, options), routes::table(pool, options));
     formatted(quote!(#shapes #routes))
@@ -109,7 +109,7 @@ pub fn http_bindings(method: &MethodDescriptor, options: &Options) -> Vec<HttpBi
 }
 
 /// Returns Rust source: `pub static SHAPE_<FULL_NAME_WITH_UNDERSCORES>: Shape` for every message of
-/// `options.packages` and all they reach, `pub static SHAPES: &[&Shape]` sorted by name, and
+/// `options.packages` and all that these use, `pub static SHAPES: &[&Shape]` sorted by name, and
 /// `pub fn shape(name: &str) -> Option<&'static Shape>` by full protobuf name.
 ///
 /// # Panics

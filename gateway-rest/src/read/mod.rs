@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
         self.enter_within(bracket, path, path)
     }
 
-    /// Like `enter`, but a problem of the depth has the path of the whole.
+    /// Like `enter`, but reports a nesting that is too deep at the path `whole`.
     fn enter_within(
         &mut self,
         bracket: u8,

@@ -184,8 +184,8 @@ fn one(
     }
 }
 
-/// Writes a field that occurs several times. The parts of a message are concatenated; of other
-/// values, the last one counts.
+/// Writes a field that occurs several times. The parts of a message are concatenated. For other
+/// kinds, the last value counts.
 fn merged(out: &mut Vec<u8>, field: &Field, proto: &[u8], depth: u8) -> Result<(), Malformed> {
     let is_message = !matches!(field.kind, Kind::String | Kind::Bytes | Kind::Json);
     let mut whole = Vec::new();

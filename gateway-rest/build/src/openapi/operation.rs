@@ -235,8 +235,8 @@ impl Operation<'_> {
         })
     }
 
-    /// Returns the example of a body that is not a message: the one in its document's schema, or
-    /// for a text the project's example for the method.
+    /// Returns the example of a body that is not a message. It is the example in the schema of the
+    /// body's document; for a text, the project's example for the method.
     fn raw_example(&self, rest: &Rest) -> Option<Value> {
         let Some(name) = rest.documents.first() else {
             return self.options.examples.get(self.method.name()).cloned();

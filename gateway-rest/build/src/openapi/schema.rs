@@ -64,8 +64,8 @@ impl<'a> Schemas<'a> {
         self.made.insert(name.to_owned(), schema);
     }
 
-    /// Returns a reference to a schema with this name, or with a longer name if another schema has
-    /// this one.
+    /// Returns a reference to a schema with this name, or with a longer name if another schema
+    /// already has this name.
     pub(crate) fn named(&mut self, name: &str, schema: Value) -> Value {
         let mut name = name.to_owned();
         let is_other = |name: &String| {
@@ -243,7 +243,7 @@ impl<'a> Schemas<'a> {
             Kind::Bytes => json!({"type": "string", "contentEncoding": "base64"}),
             Kind::Enum(kind) => self.words(kind),
             Kind::Message(message) => self.held(message, used),
-            // The route tables refuse it. The case matters when only the document is built.
+            // The route tables refuse this kind. The case matters when only the document is built.
             Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => {
                 json!({"type": "string", "format": "int64"})
             }
