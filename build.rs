@@ -19,9 +19,9 @@ const DESCRIPTION: &str = "Decides whether an AI agent's action is permitted, ex
      of streams. Success bodies of other paths have no `ok`. Where a tenant's id is expected, its slug \
      is accepted. Lists take `limit` (1 to 500) and `page_token`. Times are RFC 3339 in UTC; in a query also a span before now: `-90s`, \
      `-15m`, `-1h`, `-7d`.\n\n\
-     A body is JSON without a content coding, of at most 256 KiB and 1 MiB as protobuf. A free-form \
+     A body is JSON without a content coding: at most 256 KiB, and at most 1 MiB as protobuf. A free-form \
      member nests at most 32 levels, including itself. An error lists at most 50 members, and then \
-     the number of further ones. Malformed HTTP (an invalid head, over 100 headers or 16 KiB of \
+     the number of further members. Malformed HTTP (an invalid head, over 100 headers or 16 KiB of \
      them) gets a 400 or 431 without a body.\n\n\
      Within a version of the API, operations, members, parameters and values of enums may be added: \
      ignore unknown members, treat an unknown `error` by its HTTP status, and an unknown `decision` as \
@@ -55,7 +55,7 @@ const LIMITED: &str = "Authorize BatchEvaluate CaptureLead Evaluate EvaluateDeci
 const LIMITS: [(&str, &str); 2] =
     [("RateLimit", "RateLimit"), ("RateLimit-Policy", "RateLimitPolicy")];
 
-/// Methods that read one tenant. The installation's owner has none and must name it.
+/// Methods that read one tenant. The installation's owner belongs to no tenant and must name one.
 const OF_ONE_TENANT: [&str; 2] = ["ListEvents", "StreamEvents"];
 
 #[expect(
@@ -105,7 +105,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             ),
             (
                 "api_key".to_owned(),
-                bearer("svc_<env>_<id>_<secret>_<checksum>", "An API key with the scope named."),
+                bearer("svc_<env>_<id>_<secret>_<checksum>", "An API key with the named scope."),
             ),
         ],
         access: &access,
@@ -127,7 +127,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(fs::write(out.join("documentation.rs"), documentation::pages()?)?)
 }
 
-/// Fails the build if an example has the name of no field and of no method.
+/// Fails the build if an example has a name that is neither a field nor a method.
 fn check_examples(pool: &DescriptorPool, options: &Options) {
     let messages = pool.all_messages().filter(|of| of.package_name().starts_with("authority."));
     let methods = pool.services().flat_map(|service| service.methods().collect::<Vec<_>>());
@@ -215,7 +215,7 @@ fn spans(parameter: &mut serde_json::Value) {
     }
 }
 
-/// Adds to the description of a list without `count` that it has none.
+/// States in the description of a list without `count` that the list has no `count`.
 fn without_count(operation: &mut serde_json::Value) {
     let parameters = operation["parameters"].as_array().into_iter().flatten();
     let names: Vec<_> = parameters.filter_map(|parameter| parameter["name"].as_str()).collect();
@@ -329,7 +329,7 @@ fn parts(components: &mut serde_json::Value) {
             absent, empty, too long, or not visible ASCII.", "X-Request-Id", 128),
         "IdempotencyKey": text("The same key with the same body repeats the first response, for 24 \
             hours; 422 with another body.", "Idempotency-Key", 255),
-        "IfMatch": text("The ETag of the expected version; 412 if the record has another.", "If-Match", 255),
+        "IfMatch": text("The ETag of the expected version; 412 if the record has another version.", "If-Match", 255),
     });
     let header =
         |description: &str| json!({"description": description, "schema": {"type": "string"}});

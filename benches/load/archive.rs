@@ -1,6 +1,5 @@
-//! Measures archiving: how fast a month is written, read back and removed, how large it is, how
-//! long it takes to read, replay and verify an archived decision, and the effect on the latency of
-//! decisions.
+//! Measures archiving: the time to write, read back and remove a month, the month's size, the time
+//! to read, replay and verify an archived decision, and the effect on the latency of decisions.
 
 use std::{
     sync::Arc,
@@ -27,7 +26,7 @@ use crate::{
     stored::{number, read, sample},
 };
 
-/// The number of archived decisions to read, at a regular interval.
+/// The number of archived decisions to read. They are spread evenly over the log.
 const READ: u64 = 500;
 /// The number of archived decisions to replay.
 const REPLAYED: usize = 50;
@@ -145,8 +144,8 @@ impl World {
             report.notes.push("archive: archiving ended before the load did".to_owned());
         }
         report.notes.push(format!(
-            "archive: decisions at {BESIDE:.0} a second: {}, {} calls without one; while a month of {} decisions and as \
-             many versions and changes as above was archived in {:.1} s and removed in {:.1} s: {}, {} calls without one",
+            "archive: decisions at {BESIDE:.0} a second: {}, {} failed calls; while a month of {} decisions and as \
+             many versions and changes as above was archived in {:.1} s and removed in {:.1} s: {}, {} failed calls",
             quantiles(&alone.latency),
             alone.failed,
             took.decisions,

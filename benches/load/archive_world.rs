@@ -131,7 +131,7 @@ impl World {
         let due = format!(
             "UPDATE tenants SET retention = '{{\"decisions_days\": 30}}' WHERE slug = '{slug}'"
         );
-        // After the checkpoint, the first change of each page writes the whole page to the log.
+        // Every run measures the whole pages that first changes write to the log after a checkpoint.
         self.db.batch_execute(&format!("{due}; CHECKPOINT")).await?;
         let (wal, begun) = (number(&mut self.db, WRITTEN).await?, Instant::now());
         loop {

@@ -1,5 +1,5 @@
-//! The axes of `script/bench --curves`. Each returns when its curve is measured. Its servers then
-//! stop.
+//! The axes of `script/bench --curves`. The function of an axis returns when the curve is measured
+//! and the servers have stopped.
 
 use authority_core::store::{
     Address,
@@ -26,7 +26,7 @@ use crate::{
 const COPIES: &str = include_str!("curves.sql");
 const SHAPE: Shape = Shape::new(16, 16);
 
-/// The agents of the curve of calling agents, each with a delegation.
+/// The number of agents in the curve of calling agents. Each has a delegation.
 const AGENTS: u32 = 100_000;
 const CALLING: [u32; 3] = [1, 1000, AGENTS];
 const DELEGATIONS: [(&str, u32); 3] =
@@ -43,7 +43,7 @@ const CONTEXT: [usize; 4] = [150, 4000, 16_000, 64_000];
 /// Bytes of a text in a context.
 const TEXT: usize = 500;
 
-/// Agents that make calls, of as many agents with delegations.
+/// The number of agents that make calls, of [`AGENTS`] agents with delegations.
 pub(crate) async fn agents(
     arguments: &Arguments,
     folder: &Folder,

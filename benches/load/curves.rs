@@ -37,7 +37,7 @@ pub(crate) struct Point {
     pub(crate) meter: Meter,
 }
 
-/// What one round measured.
+/// The measurements of one round.
 struct Sample {
     per_second: f64,
     /// Microseconds.

@@ -75,7 +75,7 @@ pub(crate) struct Tally {
     pub(crate) answered: u64,
     /// The number of calls without a response, or with a response other than an allow.
     pub(crate) failed: u64,
-    /// The number of these responses that came in the window.
+    /// The number of responses in the window other than an allow.
     pub(crate) refused: u64,
 }
 

@@ -61,8 +61,8 @@ impl Build {
         Ok(Self { name, started, db, _database: database, rounds: Vec::new() })
     }
 
-    /// Returns the bytes of write-ahead log for a decision. They include what other calls write at
-    /// the same time.
+    /// Returns the bytes of write-ahead log for a decision. They include the writes of other calls
+    /// at the same time.
     async fn log(&mut self) -> Result<f64, Fault> {
         let batch = product::batch_evaluate(self.started.address, &self.started.key);
         // The first decisions write whole pages to the log, and are not measured.

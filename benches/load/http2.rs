@@ -259,7 +259,7 @@ impl<'call> Peer<'call> {
     }
 
     fn reset(&mut self, id: u32) {
-        // After a response this means only that the server does not need the rest of the request.
+        // After a response, a reset only means that the server does not need the rest of a request.
         if self.stream(id).and_then(Option::take).is_some() {
             self.waiting -= 1;
             self.tally.failed += 1;

@@ -22,7 +22,7 @@ use crate::{
     meter::{Meter, inside},
 };
 
-/// Loading a million delegations takes part of this time.
+/// The time limit for a start. Loading a million delegations takes part of this time.
 const START: Duration = Duration::from_mins(2);
 const STOP: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(50);

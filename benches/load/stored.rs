@@ -39,7 +39,7 @@ pub(crate) async fn number(db: &mut Db, sql: &str) -> Result<f64, Fault> {
     Ok(to_float(u64::try_from(n)?))
 }
 
-/// Returns the ids of sealed decisions, at a regular interval in the log.
+/// Returns the ids of sealed decisions: every `each`-th decision of the log.
 pub(crate) async fn sample(db: &mut Db, each: u64) -> Result<Vec<String>, Fault> {
     let sample =
         format!("SELECT decision_id FROM evidence_packs WHERE log_index % {each} = 0 ORDER BY 1");
