@@ -138,7 +138,7 @@ pub struct Parts {
     pub clock: Clock,
     pub graph: graph::Settings,
     /// Whether only decisions on current authority are committed. It is false only in the test that
-    /// shows why this is needed.
+    /// shows why this restriction is needed.
     pub fenced: bool,
     /// The interval of heartbeats on streams.
     pub heartbeat: Duration,

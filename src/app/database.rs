@@ -23,11 +23,11 @@ pub enum Error {
     #[error(transparent)]
     Environment(#[from] environment::Error),
     #[error(
-        "`database.owner_url` is for `migrate` alone: name the login that serves in DATABASE_URL or `database.url`"
+        "`database.owner_url` is for `migrate` alone: set DATABASE_URL or `database.url` to the login that serves"
     )]
     NoLogin,
     #[error(
-        "`database.owner_url` names the database `{0}` and `database.url` the database `{1}`: both are for one"
+        "`database.owner_url` names the database `{0}`, but `database.url` names `{1}`: they must name the same"
     )]
     TwoDatabases(String, String),
 }
@@ -67,7 +67,7 @@ impl Database {
         let migrated = if config.production() {
             Vec::new()
         } else {
-            // A login without the right to migrate is checked below for whether a migration is
+            // If the login may not migrate, the checks below find out whether a migration is
             // needed.
             let owner = logins.owner(config).await?;
             environment::refuse_productions(owner).await?;

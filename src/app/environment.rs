@@ -63,7 +63,7 @@ async fn turn(db: &mut Db) -> Result<(), store::Error> {
 }
 
 /// Claims the database for production, unless it has traces of development. The error lists all
-/// traces. Development cannot add traces to a database that was claimed before.
+/// traces. Development cannot add traces to a database that production has claimed.
 ///
 /// # Errors
 /// [`Error::Development`], or the database is unavailable.

@@ -67,7 +67,7 @@ struct Refusal {
 }
 
 impl Refusal {
-    /// Returns the error once it may be sent.
+    /// Returns the error when it may be sent.
     async fn paced(self, queue: &DecisionQueue, deadline: Deadline) -> ApiError {
         queue.pace(&self.tenant_id, self.cause, deadline).await;
         self.error

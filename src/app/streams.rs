@@ -49,8 +49,7 @@ impl StreamsLayer {
     /// Takes a place for a stream; `None` if its caller has no tenant.
     fn admit(&self, caller: Option<&Caller>) -> Result<Option<StreamPlace>, ApiError> {
         if self.stopping.is_cancelled() {
-            let text =
-                "the service is stopping; open the stream again, which another node will serve";
+            let text = "the service is stopping; open the stream again: another node will serve it";
             return Err(ApiError::new(ErrorCode::Unavailable, text).with("retry_after", "1"));
         }
         let Some((caller, tenant_id)) = caller.and_then(|one| Some((one, one.tenant()?))) else {

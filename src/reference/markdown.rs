@@ -56,7 +56,7 @@ pub(super) fn render(text: &str, target: &dyn Fn(&str) -> Target) -> Rendered {
 fn events(text: &str) -> Vec<Event<'_>> {
     let mut in_comment = false;
     let events = Parser::new_ext(text, Options::ENABLE_TABLES).filter_map(|event| match event {
-        // A block of HTML is an event for each line.
+        // A block of HTML has an event for each line.
         Event::Html(html) | Event::InlineHtml(html) => {
             let is_comment = in_comment || html.trim_start().starts_with("<!--");
             in_comment = is_comment && !html.contains("-->");

@@ -99,7 +99,7 @@ fn answer<'a>(document: Document<'a>, found: &DocumentOperation<'a>) -> Option<A
     })
 }
 
-/// An example as it is sent: JSON is indented, and a text is itself.
+/// An example as it is sent: JSON is indented, and a text is unchanged.
 pub(super) fn shown(example: &Value) -> String {
     let indented = || serde_json::to_string_pretty(example).unwrap_or_default();
     example.as_str().map_or_else(indented, str::to_owned)

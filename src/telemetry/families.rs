@@ -18,7 +18,7 @@ enum Kind {
     Histogram,
 }
 
-/// Name, kind and help. Units are in the names. A test compares them with the metrics in the code.
+/// Name, kind and help. Units are in the names. A test compares this list with the code's metrics.
 #[rustfmt::skip] // a line for each
 const FAMILIES: &[(&str, Kind, &str)] = &[
     ("authority_request_seconds", Histogram, "Time to the head of the response, by operation, transport (grpc or rest) and status: the HTTP status, or for gRPC the equivalent HTTP status."),
@@ -42,7 +42,7 @@ const FAMILIES: &[(&str, Kind, &str)] = &[
     ("authority_approvals_pending", Gauge, "Approval requests that wait for people, up to 100,000."),
     ("authority_approvals_oldest_seconds", Gauge, "Age of the oldest pending approval request."),
     ("authority_seal_lag_decisions", Gauge, "Decisions of tenants with auto_seal that are not sealed yet, up to 10,000 for each tenant."),
-    ("authority_seal_lag_seconds", Gauge, "Age of the oldest of these decisions."),
+    ("authority_seal_lag_seconds", Gauge, "Age of the oldest unsealed decision of tenants with auto_seal."),
     ("authority_log_epochs_total", Count, "Logs that began a new epoch, as after a restore of the database."),
     ("authority_worker_runs_total", CountBy, "Runs of background workers, by name and success."),
     ("authority_worker_age_seconds", Gauge, "Time since a worker's last success. The age grows while a worker has no work."),

@@ -39,7 +39,7 @@ pub(super) struct Answer {
     unread: bool,
     /// The lengths of the last two pieces handed over.
     ///
-    /// Hyper takes one while the previous one still waits for the peer to make room.
+    /// Hyper takes a piece while the previous piece still waits for the peer to make room.
     handed: [u64; 2],
     /// The number of the response's bytes that are counted as unread.
     counted: u64,

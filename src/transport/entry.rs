@@ -61,14 +61,14 @@ impl Service<Request<Body>> for Entry {
 
 type Layered = ResponseService<EitherService<Cors<Entry>, Entry>>;
 
-/// All that answers at an address. Cheap to clone.
+/// Everything that responds at an address. Cheap to clone.
 #[derive(Clone)]
 #[expect(clippy::large_enum_variant, reason = "a box would be allocated for each call")]
 pub enum Answers {
     /// The services and pages, with the response layer. It is not a router, because a router clones
     /// and boxes every layer for each call.
     Layered(Layered),
-    /// A router that has everything it needs.
+    /// A complete router, without the response layer.
     Router(Router),
 }
 

@@ -2,8 +2,8 @@
 //! otherwise busy.
 //!
 //! Hyper runs each stream as a separate future, which waits until the peer opens its window. The
-//! executor given to hyper wraps that future in a future with a timeout. When that future ends,
-//! hyper's future is dropped, which resets the stream.
+//! executor given to hyper wraps that future in a future with a timeout. When the outer future
+//! ends, hyper's future is dropped, which resets the stream.
 
 use std::{
     pin::Pin,

@@ -17,8 +17,8 @@ pub(crate) const FILE: &str = "demo-webhook.json";
 
 /// The endpoint, and the keys with which a receiver verifies its deliveries.
 ///
-/// It is kept in the data folder for its owner alone. It has no `Debug`, to keep the secret out of
-/// logs.
+/// It is kept in a file of the data folder that only the file's owner may read. It has no `Debug`,
+/// to keep the secret out of logs.
 #[derive(Serialize, Deserialize)]
 pub struct Webhook {
     pub endpoint_id: String,

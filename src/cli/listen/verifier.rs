@@ -77,7 +77,7 @@ impl Verifier {
         }
     }
 
-    /// Whether a suite has signed the delivery. It is an error if its signature does not match.
+    /// Whether a suite has signed the delivery. Returns an error if the signature does not match.
     async fn has_signed(
         &self,
         suite: Suite,

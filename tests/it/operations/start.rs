@@ -119,7 +119,7 @@ async fn development_refuses_a_database_that_production_has_used() {
             run(&["serve"], &[("DATABASE_OWNER_URL", address.1), another, *folder, *ops]);
         assert_eq!(code, 1, "{told}");
         assert!(
-            told.contains("and `database.url` the database `another`: both are for one"),
+            told.contains("but `database.url` names `another`: they must name the same"),
             "{told}"
         );
         let (code, _, told) = run(&["migrate", "--production"], &settings);
