@@ -131,7 +131,7 @@ impl World {
         let due = format!(
             "UPDATE tenants SET retention = '{{\"decisions_days\": 30}}' WHERE slug = '{slug}'"
         );
-        // Every run measures the whole pages that first changes write to the log after a checkpoint.
+        // Every run measures the whole pages that are written to the log after a checkpoint.
         self.db.batch_execute(&format!("{due}; CHECKPOINT")).await?;
         let (wal, begun) = (number(&mut self.db, WRITTEN).await?, Instant::now());
         loop {

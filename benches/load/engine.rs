@@ -15,8 +15,8 @@ use crate::{Fault, meter::to_float, row::Report};
 /// A permitted payment, with all facts of its decision.
 const SEALED: &[u8] = include_bytes!("../../tests/golden/permission_granted-1.json");
 const ANCHORS: usize = 5;
-/// The number of rounds for each of the two actions. The rounds alternate, because other load on the
-/// machine must affect both actions.
+/// The number of rounds for each of the two actions. The rounds alternate, because other load on
+/// the machine must affect both actions.
 const ROUNDS: u32 = 40;
 const CALLS: u32 = 5_000;
 
