@@ -95,7 +95,7 @@ impl Service<Request<Body>> for Answers {
     type Future = Either<<Layered as Service<Request<Body>>>::Future, RouteFuture<Infallible>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(())) // both are always ready
+        Poll::Ready(Ok(())) // services and routers are always ready
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
