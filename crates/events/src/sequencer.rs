@@ -108,7 +108,7 @@ impl Sequencer {
             if context.stopped().now_or_never().is_some() {
                 return;
             }
-            while let Some(Some(_)) = notified.next().now_or_never() {} // one round takes all events
+            while let Some(Some(_)) = notified.next().now_or_never() {} // one round takes them all
         }
     }
 
