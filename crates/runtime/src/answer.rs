@@ -203,7 +203,7 @@ fn finding(step: &TraceStep) -> Finding {
     }
 }
 
-/// Returns a verdict that is not recorded, compared with the earlier outcome.
+/// Returns an unrecorded verdict, and whether it differs from the earlier outcome.
 pub(super) fn simulated(
     verdict: &Verdict,
     before: &sealed::Outcome,
@@ -247,7 +247,7 @@ fn needed(needed: &verdict::ApprovalsNeeded) -> ApprovalsNeeded {
     ApprovalsNeeded { count: needed.count, roles: needed.roles.clone() }
 }
 
-/// Returns the first change with the result of all changes. The others are in `further`.
+/// Returns the first change and the decision after all changes. `further` has the other changes.
 pub(super) fn smallest(remedy: &Remedy) -> Option<SmallestChange> {
     let (first, further) = remedy.changes.split_first()?;
     let also = further.iter().map(|change| FurtherChange {

@@ -1,5 +1,5 @@
-//! Earlier answers for a request that would be held. They are ready approvals and a decline that is
-//! still valid.
+//! Earlier answers for a request that would be held. These are approvals that are ready for use,
+//! and a decline that is still valid.
 
 use authority_model::{
     proto::approval::Asker, schema::approvals, state::ApprovalState, wire::Time,
@@ -23,7 +23,7 @@ use authority_core::{
 };
 use authority_decision::{Request, facts::Declined};
 
-/// Finds the newest decline of a request, if it is still valid. Later answers override it.
+/// Finds the newest decline of a request, if it is still valid. Older declines don't count.
 const DECLINED: &str = "
     SELECT id, at FROM (
         SELECT id, declined_at AS at, reopened_at,

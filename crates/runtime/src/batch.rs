@@ -1,7 +1,7 @@
 //! A batch of decisions. Each decision succeeds or fails on its own.
 //!
-//! A tenant's batch takes one place in the queue. A full queue therefore refuses the whole batch or
-//! none of it.
+//! A tenant's batch takes one place in the queue. The queue therefore takes or refuses the batch as
+//! a whole.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ use authority_api::{error::ApiError, idempotency::Done, rate_limit::AppliedLimit
 const MOST: usize = 100;
 
 impl Decider {
-    /// Decides each request. The response is marked as repeated if all its results are repeated. Sets
-    /// the limits that the batch counts for.
+    /// Decides each request. The response is marked as repeated if all its results are repeated.
+    /// Sets `limits` to the limits that apply to the batch.
     ///
     /// # Errors
     /// The batch itself is empty or too long, a limit is reached, or the queue is full.
@@ -48,7 +48,7 @@ impl Decider {
             // a place separately.
             None => None,
         };
-        // Runs concurrently. One commit can then store all of them.
+        // The requests run concurrently. One commit can then store all their decisions.
         let turns = Turn::of_batch(size.decisions);
         let requests = message.requests.into_iter().zip(turns).enumerate();
         let results = requests.map(|(number, (message, turn))| {
@@ -65,7 +65,7 @@ impl Decider {
 
     /// Returns the result of one request, and whether it is a repeated result.
     async fn one(&self, call: Call<DecisionRequest>) -> (BatchResult, bool) {
-        // A tenant's batch was counted as a whole; an owner's requests have limits of their own.
+        // Not returned, because requests of the owner may have different limits.
         let mut limits = AppliedLimits::default();
         match self.decide_idempotent("batch", call, &mut limits).await {
             Ok(Done { message, replayed }) => {

@@ -1,7 +1,7 @@
 //! A cache of gathered facts, valid while the tenant's authority does not change.
 //!
 //! Facts depend only on the tenant's revision and the request's look-up keys. Requests that differ
-//! only in context and time therefore share them, including their canonical bytes and digest.
+//! only in context and time therefore share the facts with their canonical bytes and digest.
 
 use std::{
     collections::HashMap,
@@ -51,7 +51,7 @@ impl Cache {
     }
 }
 
-/// Returns the look-up keys of a request, joined by U+0000. The keys never contain it.
+/// Returns the look-up keys of a request, joined by U+0000, which no key contains.
 pub(super) fn key(request: &Draft) -> String {
     let (always, named) = request.keys();
     let mut key = String::with_capacity(256);

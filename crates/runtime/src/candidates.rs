@@ -22,11 +22,11 @@ use authority_core::{
 use authority_crypto::sha256;
 use authority_decision::{CompiledPolicy, PolicyChange, PolicyReference, Target, moment::Window};
 
-/// The stored policies among the named ones.
+/// The requested policies that are stored.
 #[derive(Default)]
 struct Known {
     ids: BTreeSet<String>,
-    /// The targets in their applies-to rows, by policy ID.
+    /// The targets of the applies-to rows, by policy ID.
     rows: HashMap<String, Vec<String>>,
 }
 
@@ -38,8 +38,7 @@ pub(super) struct CandidatePolicies {
 }
 
 impl CandidatePolicies {
-    /// Returns the change that the candidates make. It is compiled once for any number of
-    /// decisions.
+    /// Returns the policy change of the candidates, compiled once for any number of decisions.
     ///
     /// # Errors
     /// Every invalid text, target and ID, by its field name.
@@ -139,7 +138,7 @@ fn compile(
     if let (true, Some(id)) = (candidate.applies_to.is_empty(), &id) {
         let rows = known.rows.get(id).map_or(&[][..], Vec::as_slice);
         let read: Vec<Target> = rows.iter().filter_map(|target| target.parse().ok()).collect();
-        // An unreadable row makes the policy apply to everything, like an active policy.
+        // As for active policies, an unreadable row makes the policy apply to everything.
         applies_to = if read.len() == rows.len() { read } else { Vec::new() };
     }
     let reference = PolicyReference {

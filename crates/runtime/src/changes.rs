@@ -53,7 +53,7 @@ impl Changes {
         Ok(Self { request, approved, recorded })
     }
 
-    /// Adds the assumed approval to the facts, or removes the approval if `approved` is false. A
+    /// Adds an assumed approval if `approved` is true, and removes the approval if it is false. A
     /// recorded approval that doesn't match the changed request is also removed.
     ///
     /// If the recorded request was changed, also removes its recorded decline.
@@ -104,8 +104,8 @@ fn draft(changed: ChangedFacts, mut draft: Draft) -> Draft {
     }
 }
 
-/// Refuses changes that recorded facts can't answer. Recorded facts contain only the data that was
-/// looked up for the decision. Adding current data about another purpose or resource would give
+/// Refuses changes that need data which was not recorded. Recorded facts contain only the data that
+/// was looked up for the decision. Adding current data about another purpose or resource would give
 /// wrong results.
 fn check_recorded(changed: &ChangedFacts, request: &Request) -> Result<(), ApiError> {
     let members = [

@@ -54,8 +54,8 @@ pub(super) enum Reached {
 
 /// Makes and records decisions.
 ///
-/// The futures that few decisions need are boxed. Each call's future would otherwise have room for
-/// all of them, and is moved to the heap as a whole.
+/// Futures that few decisions need are boxed. Otherwise, every call's future, which is moved to the
+/// heap as a whole, would have room for them.
 pub(super) struct Decider {
     pub(super) settings: Settings,
     pub(super) clock: Clock,
@@ -129,8 +129,8 @@ impl Decider {
             }
             decided.ready_approval_id = ready;
             if request.explain && decided.verdict.decision == Decision::Deny {
-                // Runs before recording, because the key's stored response is written with the
-                // record.
+                // Runs before recording, because the response for the idempotency key is written
+                // with the record.
                 decided.smallest_change = self.smallest_change(request, seen, at, handle).await;
             }
             let entry = self.entry(request, recorded, facts, &decided, key, recording)?;
@@ -141,8 +141,8 @@ impl Decider {
             match Stage::Record.wait(recording).await {
                 Outcome::Stored { approval_id } => {
                     if decided.verdict.valid_until.is_some_and(|end| end <= self.clock.now()) {
-                        // The decision is recorded, but its permission has already expired. It must
-                        // not be returned.
+                        // The decision is recorded but not returned, because its permission has
+                        // already expired.
                         break;
                     }
                     decided.approval_id = approval_id;
@@ -188,8 +188,8 @@ impl Decider {
         }
     }
 
-    /// Explains a denial. A declined request gets no explanation, because an explanation might show
-    /// how to bypass the people who declined. The same applies at the limit of pending requests.
+    /// Explains a denial. Requests that were declined, or reach the limit of pending requests, get
+    /// no explanation, because it might show how to bypass the people who decide.
     async fn smallest_change(
         &self,
         request: &Request,
@@ -253,7 +253,7 @@ impl Decider {
     }
 }
 
-/// Builds the record of a decision.
+/// Collects the data for the record of a decision.
 fn asked<'a>(
     operation: &'a str,
     request: &'a Request,
@@ -278,8 +278,8 @@ fn asked<'a>(
     }
 }
 
-/// The random part that makes a record's digest unique. The caller's key is not used, because
-/// records are shown to others and keys may name invoices and people.
+/// Returns the random part that makes a record's digest unique. The caller's idempotency key is not
+/// used, because others see records, and keys may name invoices and people.
 fn nonce() -> Result<String, ApiError> {
     Ok(hex(&random::<16>().map_err(ApiError::from)?))
 }

@@ -1,4 +1,4 @@
-//! A committed decision. Its response and its approval request are built from it.
+//! A signed decision, from which its response and its approval request are built.
 
 use std::sync::Arc;
 

@@ -209,8 +209,8 @@ fn reported(report: authority_archive::format::entry::Report) -> OutcomeReport {
     OutcomeReport { outcome: report.outcome, at: Some(report.at.into()), detail: report.detail }
 }
 
-/// Returns the findings of each stage. Empty if the decision can't be repeated or has another
-/// result.
+/// Returns the findings of each stage. Empty if the decision can't be repeated or its repetition
+/// has another result.
 fn trace(decision: &Stored) -> Vec<Stage> {
     again(&decision.sealed).unwrap_or_else(|error| {
         tracing::debug!(

@@ -1,8 +1,8 @@
 //! The filter of the lists of decisions, as queries that an index can answer.
 //!
-//! Each query compares columns with one value. Postgres then reads an index of the table in the
-//! order of IDs, or of sort keys, which is the same order. It stops when the page is full. With
-//! several values, it would first read all rows and sort them.
+//! Each query compares a column with only one value. Postgres then reads an index in the order of
+//! IDs (the order of sort keys is the same), and stops when the page is full. With several values
+//! for a column, Postgres would first read all rows and sort them.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ use authority_api::error::ApiError;
 use authority_core::store::{self, Db, RunQueryDsl};
 use authority_decision::{Decision, Reason};
 
-/// The longest time for a query of a list. It must not delay other work.
+/// The longest time for a query of a list, which must not delay other work.
 pub(super) const LIMIT: Duration = Duration::from_secs(3);
 /// The settings for the transaction of a list. A generic plan can't use the partial index that fits
 /// the values. JIT compilation is off, because the queries read little data.
@@ -50,7 +50,7 @@ diesel::define_sql_function! {
 
 type FoundBy = decisions::BoxedQuery<'static, Pg>;
 
-/// The decisions that a list contains.
+/// Selects the decisions of a list.
 #[derive(Clone, Debug)]
 pub struct DecisionFilter {
     by: ListDecisionsRequest,
@@ -92,8 +92,8 @@ impl DecisionFilter {
         [&by.subject, &by.action, &by.decision, &by.reason_code].iter().any(|one| one.is_some())
     }
 
-    /// Returns queries that together find the newest `most` decisions. An ID limits them to earlier
-    /// decisions. The list is empty if no decision can match.
+    /// Returns queries that together find the newest `most` decisions. With `before`, these are
+    /// older than the decision with this ID. Returns no query if no decision can match.
     pub fn newest(&self, before: Option<&str>, most: i64) -> Vec<FoundBy> {
         let page = |word| {
             let by_sort_key = self.has_sort_key(word);
@@ -130,8 +130,8 @@ impl DecisionFilter {
         self.words().into_iter().map(page).collect()
     }
 
-    /// Whether the index for this query has sort keys. The indexes by subject and by outcomes other
-    /// than `allow` do.
+    /// Whether the index for this query has sort keys. Only the indexes by subject and by outcomes
+    /// other than `allow` have them.
     fn has_sort_key(&self, word: Option<&str>) -> bool {
         let is_not_allowed = word.is_some_and(|word| !found_by(Decision::Allow).contains(&word));
         self.has_tenant() && (self.by.subject.is_some() || is_not_allowed)
@@ -195,8 +195,8 @@ impl DecisionFilter {
         query
     }
 
-    /// Converts the error of reading a page that began at `begun`. A list that timed out will time
-    /// out again. It is therefore a 400 with advice on narrowing the filter.
+    /// Converts the error of reading a page that began at `begun`. The same list would time out
+    /// again. A timeout is therefore a 400 with advice on narrowing the filter.
     pub(super) fn fault(&self, error: store::Error, begun: Instant) -> ApiError {
         let timed_out = matches!(error, store::Error::Timeout(_));
         if !(timed_out && begun.elapsed() >= LIMIT && self.narrows()) {
@@ -215,8 +215,8 @@ impl DecisionFilter {
     }
 }
 
-/// Returns the stored words of a decision. A permission with constraints also counts as `allow`, as
-/// the evaluate endpoint returns it.
+/// Returns the stored words that match a requested decision. A permission with constraints also
+/// matches `allow`, because the evaluate endpoint returns it as `allow`.
 pub(super) fn found_by(asked: Decision) -> Vec<&'static str> {
     let words = Decision::ALL.iter().filter(|word| asked == **word || asked == word.folded());
     words.map(|word| word.word()).collect()

@@ -10,8 +10,7 @@ pub(super) struct DecisionKey {
 }
 
 impl DecisionKey {
-    /// Adds the operation's response. It is encoded for any approval request that the decision may
-    /// wait for.
+    /// Adds the operation's response. It is encoded once the approval request, if any, is known.
     pub(super) fn keyed(&self, decided: &Decided) -> Keyed {
         let (decided, answer) = (decided.clone(), self.answer);
         Keyed {

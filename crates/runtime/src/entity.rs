@@ -24,7 +24,7 @@ impl EntityQueries {
         let version = self.version(caller, asked.entity_id, at).await?;
         let Some(version) = version else { return Err(missing) };
         let Some(Value::Object(record)) = version.body else { return Err(missing) };
-        // A soft-deleted entity is only returned for a time before its deletion.
+        // A soft-deleted entity is only returned if the request has a time.
         if at.is_none() && record.get("deleted_at").is_some_and(|at| !at.is_null()) {
             return Err(missing);
         }

@@ -1,5 +1,5 @@
-//! Finds the smallest change that would alter a denial. It uses the graph's facts about other
-//! requests.
+//! Finds the smallest change that would alter a denial. The search reads facts about other requests
+//! from the graph.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,7 +22,7 @@ pub(super) struct Denied {
     pub(super) request: Request,
     pub(super) facts: Facts,
     pub(super) at: DateTime<Utc>,
-    /// The source of facts about other requests. `None` limits the search to these facts.
+    /// The source of facts about other requests. `None` limits the search to `facts`.
     pub(super) handle: Option<TenantHandle>,
     pub(super) policies: Arc<PolicyChange>,
 }

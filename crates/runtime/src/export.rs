@@ -112,7 +112,7 @@ struct Decisions {
     after: String,
     /// Decisions from this ID on are not included.
     end: String,
-    /// Decisions before this ID are complete: no more can be stored.
+    /// No more decisions with lower IDs can be stored.
     settled: String,
     count: i64,
     over: bool,
@@ -162,8 +162,8 @@ impl Pages for Decisions {
         Ok(rows.into_iter().map(|row| self.line(row)).collect())
     }
 
-    /// Returns the last line, with the position to continue from. After an empty export, this is
-    /// the position where the export started.
+    /// Returns the last line, with the position to continue from. An empty export has the position
+    /// where it started.
     fn end(&self) -> Self::Line {
         let next = self.after.as_str().min(&self.settled);
         ExportDecisionsResponse {

@@ -29,11 +29,11 @@ pub(super) struct FactSource {
 pub(super) struct RecordingSettings {
     /// Whether commits return without waiting for the disk.
     pub(super) relaxed: bool,
-    /// How long a held request waits for approvals. `None` without a setting of the tenant.
+    /// How long a held request waits for approvals. `None` if the tenant has no setting.
     pub(super) approval_ttl: Option<Duration>,
     /// Whether requests use ready approvals without citing them.
     pub(super) cites_ready: bool,
-    /// For how many seconds a declined request is denied. `None` without a setting of the tenant.
+    /// For how many seconds a declined request is denied. `None` if the tenant has no setting.
     pub(super) declined_for: Option<u32>,
     /// The maximum number of pending approval requests of one subject.
     pub(super) open_requests: u32,
@@ -77,7 +77,7 @@ impl FactSource {
         Ok(found?)
     }
 
-    /// Returns the facts of the tenant's authority for the request. Also returns how its decisions
+    /// Returns the facts of the tenant's authority for the request, and how the tenant's decisions
     /// are recorded. An unknown tenant has no authority at all.
     #[tracing::instrument(level = "debug", skip_all)]
     pub(super) fn gather(

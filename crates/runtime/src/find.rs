@@ -115,7 +115,7 @@ impl DecisionQueries {
     }
 }
 
-/// Parses a decision's id. No decision has another text as its id.
+/// Parses a decision's ID. For a text that is not an ID, the decision is not found.
 pub(super) fn decision_id(text: &str) -> Result<DecisionId, ApiError> {
     DecisionId::parse(text).map_err(|_| ApiError::not_found("decision", text))
 }

@@ -1,4 +1,4 @@
-//! The current grants of an entity, with the reason why a grant gives no authority now.
+//! The current grants of an entity. A grant that gives no authority now has a reason.
 
 use std::sync::Arc;
 

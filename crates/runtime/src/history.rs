@@ -107,7 +107,7 @@ impl EntityQueries {
                 .filter(record_versions::entity_id.eq(&id))
                 .filter(record_versions::version.lt(before))
                 .order(record_versions::version.desc())
-                // One more, because the changes of the page's oldest version are relative to it.
+                // One more version, with which the page's oldest version is compared.
                 .limit(i64::try_from(size).unwrap_or(i64::MAX - 1) + 1)
                 .select(Version::as_select())
                 .into_boxed();

@@ -1,5 +1,5 @@
-//! The approval request that a held decision opens. It is for exactly this request, identified by
-//! its digest.
+//! The approval request that a held decision opens. The approval is valid only for the decided
+//! request, identified by its digest.
 
 use authority_ids::ApprovalId;
 use authority_model::{proto::approval::ApprovalAuthority, wire::Json};

@@ -17,14 +17,14 @@ pub(super) struct Holding<'a> {
     pub(super) request: &'a Request,
     pub(super) gathered: &'a Arc<Gathered>,
     pub(super) recording: RecordingSettings,
-    /// The number of the subject's pending requests. Set if the recorder refused to open another.
+    /// The number of the subject's pending requests. Set if the recorder refused another.
     pub(super) pending: Option<u32>,
     pub(super) at: DateTime<Utc>,
 }
 
 /// A verdict with the facts that are recorded with it.
 pub(super) struct Judged {
-    /// The request including the ready approval that it claims, if any.
+    /// The request with the ready approval that is used although it was not cited, if any.
     pub(super) citing: Option<Request>,
     pub(super) seen: Facts,
     pub(super) verdict: Verdict,

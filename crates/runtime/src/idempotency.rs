@@ -33,8 +33,8 @@ use authority_core::{
 };
 use authority_decision::{Gathered, Reason, Request, StopCondition, moment};
 
-/// The first interval of polling a key that another request has claimed. Each interval is twice as
-/// long as the one before, up to [`LONGEST_PAUSE`].
+/// The first pause before looking again for the response of a key that another request has claimed.
+/// Each pause is twice as long as the one before, up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 /// The minimum time until a waiting request's deadline. With less time left, the response states
@@ -58,8 +58,8 @@ macro_rules! replies {
 replies!(EvaluateResponse, AuthorizeResponse, EvaluateDecisionResponse);
 
 impl Decider {
-    /// Decides once for each idempotency key, and every time without one. Sets the limits that the
-    /// call counts for.
+    /// Decides once for each idempotency key, and each time if a call has no key. Sets `limits` to
+    /// the limits that apply to the call.
     pub(super) async fn decide_idempotent<A: IntoDraft, R: Reply>(
         &self,
         operation: &'static str,
@@ -94,15 +94,15 @@ impl Decider {
         let repeat = async |first: First| {
             let done: Done<R> = first.kept.read()?;
             if matches!(done.message.decision(), Decision::Allow | Decision::AllowWithConstraints) {
-                // Judging the permission again costs as much as a decision, so it also waits for a
-                // place in the queue.
+                // Judging the permission again costs as much as a decision, so the repetition also
+                // waits for a place in the queue.
                 let _place = enter().await?;
                 Box::pin(self.check_in_force(&caller, &request, &first)).await?;
             }
             Ok(done)
         };
         if let Some(first) = self.first_answer(&request, &key.key).await? {
-            // A repeated response neither counts nor depends on the limits.
+            // A repeated response does not count, and no limit refuses it.
             *limits = self.rates.take(&caller, request.tenant(), 0).await.unwrap_or_default();
             return Box::pin(repeat(first)).await;
         }
@@ -136,7 +136,7 @@ impl Decider {
         }
     }
 
-    /// Counts a call for the limits of its tenant and key.
+    /// Counts a call for the limits of its tenant and its API key.
     ///
     /// # Errors
     /// `rate_limited`: a limit is exceeded.
@@ -157,7 +157,7 @@ impl Decider {
     /// Checks that the tenant of an owner's request exists. The request's subject determines this
     /// tenant.
     async fn of_a_tenant<A: IntoDraft>(&self, request: &Request) -> Result<(), ApiError> {
-        // Every tenant has at least revision 1, which its creation raised.
+        // The creation of a tenant raises its revision to 1.
         match self.facts.graph.tenant_at(request.tenant(), 1).await {
             Ok(_) => Ok(()),
             Err(graph::Error::Behind { .. }) => {
@@ -178,14 +178,14 @@ impl Decider {
     ) -> Result<Option<First>, ApiError> {
         let scope = Scope::service();
         let (key, tenant_id, now) = (key.clone(), request.tenant().clone(), self.clock.now());
-        // Runs in its own task. A caller that disconnects then does not leave a busy connection
-        // behind.
+        // `write_tx` runs in a task of its own. A caller that disconnects then leaves no busy
+        // connection behind.
         let read = async move |db: &mut Db| first(db, &key, &tenant_id, now).await;
         Ok(Box::pin(self.facts.store.write_tx(&scope, read)).await?)
     }
 
-    /// Checks in the database that an allow would still be permitted. Called before the allow is
-    /// repeated.
+    /// Checks that an allow would still be permitted on current authority. Called before the allow
+    /// is repeated.
     async fn check_in_force(
         &self,
         caller: &Caller,

@@ -197,7 +197,7 @@ struct RunState {
     report: ImpactPoliciesResponse,
 }
 
-/// A decision's request, its outcome with the change, and the outcome to compare.
+/// A decision's request, its outcome with the change, and the outcome to compare it with.
 struct Judged {
     request: Request,
     before: Outcome,

@@ -1,10 +1,10 @@
-//! Makes the decisions of all operations. These are evaluate, authorize, the normal form and
-//! batches of it.
+//! Makes the decisions of all operations. These are evaluate, authorize, and the operations with
+//! requests in the normal form: `EvaluateDecision` and `BatchEvaluate`.
 //!
-//! There is a file for each service, named as in the proto, and one for each command that it calls.
-//! `decide.rs` is the pipeline. `normalize.rs` converts each operation's request to the normal
-//! form. `answer.rs` converts the outcome to the operation's response. Streams (`live/`) follow a
-//! decision afterwards, and agents report its outcome (`report.rs`).
+//! Each service has a file with its name in the proto. Each command that a service calls has
+//! another file. `decide.rs` is the pipeline. `normalize.rs` converts each operation's request to
+//! the normal form. `answer.rs` converts the outcome to the operation's response. Streams (`live/`)
+//! follow a decision afterwards, and agents report its outcome (`report.rs`).
 
 mod admission;
 mod answer;

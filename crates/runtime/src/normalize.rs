@@ -23,7 +23,7 @@ use authority_decision::{
 
 /// An operation's request, which can be converted to the normal form.
 pub(super) trait IntoDraft: Validate + Message {
-    /// The fields of the normal form that have another path in the operation, with this path.
+    /// Fields of the normal form with another path in the operation's request: both paths.
     const RENAMED: &'static [(&'static str, &'static str)] = &[];
 
     fn subject(&self) -> &str;
@@ -67,7 +67,7 @@ fn renamed(names: &[(&str, &str)], member: String) -> String {
     found.map_or(member, |(_, own)| (*own).to_owned())
 }
 
-/// Builds the draft of a message. The members that are not listed have the same name in the message.
+/// Builds the draft of a message. Members that are not arguments have the same name in the message.
 macro_rules! draft {
     ($asked:ident, $tenant_id:ident, $subject:expr, $purpose:expr, $delegation_id:expr) => {
         Draft {

@@ -1,8 +1,8 @@
-//! Removes acts from the facts if they don't count under current authority. The core then does not
-//! read them, and they are not sealed.
+//! Removes people's acts from the facts if they don't count under current authority. Such acts are
+//! neither read by the core nor sealed.
 //!
-//! An act doesn't count if its person is now on the requesting side. This side has the people
-//! behind the credential, the request, the subject and the authority in use.
+//! An act doesn't count if its person is now on the requesting side. This side consists of the
+//! people behind the credential, the request, the subject and the authority in use.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl FactSource {
         Some(Counting { handle: Arc::clone(handle?), claimed_by })
     }
 
-    /// Decides with the cited approval's acts, if they count under the authority in use.
+    /// Decides. Ignores acts on the cited approval unless they count under the authority in use.
     #[tracing::instrument(name = "evaluate", level = "debug", skip_all)]
     pub(super) fn decide_on(
         &self,
@@ -77,7 +77,7 @@ impl FactSource {
 }
 
 impl Counting {
-    /// Removes from the facts the overrides and the acts on standing approvals that do not count.
+    /// Returns the facts without acts (overrides, acts on standing approvals) that do not count.
     pub(super) fn in_facts(
         &self,
         facts: Arc<PreparedFacts>,
@@ -89,7 +89,7 @@ impl Counting {
         }
     }
 
-    /// Returns the facts, which aren't prepared yet, without the acts that don't count. `None` if all
+    /// Returns facts that aren't prepared yet, without the acts that don't count. `None` if all
     /// acts count.
     pub(super) fn in_gathered(&self, gathered: &Gathered, request: &Request) -> Option<Gathered> {
         let tenant = self.handle.read();

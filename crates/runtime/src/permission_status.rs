@@ -1,4 +1,4 @@
-//! Checks whether a permission is still valid. Used before an allow is repeated and by streams.
+//! Checks whether a permission is still valid. Used by streams, and before an allow is repeated.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl Permitted {
         self.request.tenant()
     }
 
-    /// Returns the condition that fired, if the permission has ended.
+    /// Returns the stop condition for the reason why the permission has ended.
     pub(super) fn condition(&self, reason: Reason) -> StopCondition {
         StopCondition::of(reason, self.used.kind)
     }
@@ -49,11 +49,11 @@ pub(super) fn permission_status(
     (revision, PermissionStatus::judge(request, used, &facts, at))
 }
 
-/// Returns the request of a permitted decision. It includes the authority in its record and the
-/// approval in its facts.
+/// Returns the request of a permitted decision, with the authority from its record and the approval
+/// from its facts.
 ///
 /// # Errors
-/// The record's authority or the approval is unreadable. Which conditions apply is then unknown.
+/// The record's authority or the approval is unreadable. Its stop conditions are then unknown.
 pub(super) fn permitted(
     request: Request,
     record: &[u8],

@@ -2,9 +2,9 @@
 //!
 //! If an approved and unused approval suffices for the request, no other approval request is
 //! opened. If the tenant permits it and the request cites no approval, the request is decided and
-//! recorded as if it had cited this approval. The recorder claims it like any cited one. Otherwise
-//! the held decision refers to the approval. The approval must be for the same request and subject,
-//! and requested with the same credential.
+//! recorded as if it had cited this approval. The recorder claims this approval like any cited
+//! approval. Otherwise the held decision refers to the approval. The approval must be for the same
+//! request and subject, and requested with the same credential.
 //!
 //! For a while, a declined request is denied instead of held. A request is also denied if its
 //! subject has reached the limit of pending requests.
@@ -31,7 +31,7 @@ impl Decider {
         verdict: Verdict,
     ) -> Result<Judged, ApiError> {
         let Holding { caller, request, recording, at, .. } = holding;
-        // If the request needs no more approvals, a ready one isn't looked up.
+        // If the verdict needs no approvals, ready approvals aren't looked up.
         let asker = verdict.approvals_needed.as_ref().and_then(|_| asker(caller));
         let AskedBefore { ready, declined } =
             self.facts.asked_before(request, asker, recording, at).await?;

@@ -1,5 +1,5 @@
-//! Reports of the outcome of a permitted decision. A decision has at most one report. It is signed
-//! and bound to the decision's record.
+//! Reports of the outcome of a permitted decision. A decision has at most one report, which is
+//! signed and bound to the decision's record.
 
 use std::sync::Arc;
 
@@ -128,7 +128,7 @@ impl Report {
         Ok(Done::now(answer))
     }
 
-    /// Returns the reported time, if it is possible.
+    /// Returns the time of the outcome. Refuses a time at which no outcome is possible.
     fn moment(&self, found: &Reported) -> Result<DateTime<Utc>, ApiError> {
         if !Decision::from_word(&found.decision).is_some_and(Decision::permits) {
             let message = format!(

@@ -1,4 +1,4 @@
-//! The requester of a held decision, and the people behind it. Checks if a user could approve it.
+//! The requester of a held decision, the people behind a caller, and whether a user could approve.
 
 use authority_model::proto::approval::Asker;
 
@@ -13,7 +13,7 @@ pub(super) const NOBODY: &str = "none";
 #[derive(Clone)]
 pub struct Requester {
     pub(super) by: Asker,
-    /// The e-mail address of a person.
+    /// The e-mail address, if the requester is a person.
     pub(super) email: Option<String>,
     /// Whether no person registered in the tenant could approve the request.
     pub(super) nobody_eligible: bool,

@@ -9,7 +9,7 @@ pub struct Settings {
     pub receipts: ReceiptUrls,
     /// How long a held request waits for approvals.
     pub approval_ttl: Duration,
-    /// Commits every tenant's decisions without waiting for the disk.
+    /// Whether every tenant's decisions are committed without waiting for the disk.
     pub relaxed: bool,
     /// The interval of a stream's heartbeats.
     pub heartbeat: Duration,

@@ -1,4 +1,4 @@
-//! Simulations: a stored request or a new one, with other policies or other facts.
+//! Simulations of a stored or a new request, with other policies or other facts.
 //!
 //! The core decides as usual, on facts that are only read. The simulation writes no data: counters
 //! are not incremented, and a cited approval is not used.
@@ -45,7 +45,7 @@ struct Question {
 /// The recorded decision that is simulated.
 struct Stored {
     recorded: Recorded,
-    /// The facts that it was decided on, if requested.
+    /// The facts on which the decision was made, if requested.
     facts: Option<Facts>,
 }
 
@@ -111,8 +111,8 @@ impl Simulator {
         let mut answer = answer::simulated(&verdict, &before, at);
         answer.cited_approval = cited_approval;
         answer.authority_revision = u32::try_from(facts.gathered.revision).unwrap_or(u32::MAX);
-        // A declined request gets no suggestion, because it might show how to bypass the people who
-        // declined.
+        // A declined request gets no suggestion, because a suggestion might show how to bypass the
+        // people who declined.
         if verdict.decision == Decision::Deny && verdict.reason_code.stage() != Stage::Decision {
             let handle = match ground {
                 Ground::Present(handle) => handle,

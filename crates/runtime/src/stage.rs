@@ -40,7 +40,7 @@ impl Stage {
         done
     }
 
-    /// Each histogram is looked up once.
+    /// Records a stage's time. Looks each histogram up only once.
     pub(super) fn took(self, time: Duration) {
         static HISTOGRAMS: [OnceLock<Histogram>; 6] = [const { OnceLock::new() }; 6];
         let label = match self {

@@ -37,7 +37,7 @@ pub(super) struct StoredPermission {
 /// The ID, record, context and facts of a decision.
 type PermissionRow = (String, Vec<u8>, Vec<u8>, Vec<u8>);
 
-/// The request of a permission, and when it was made.
+/// The request of a permission, and the permission's times.
 pub(super) struct Question {
     pub(super) permitted: Permitted,
     pub(super) evaluated_at: DateTime<Utc>,
@@ -100,7 +100,7 @@ impl StoredPermission {
 impl FactSource {
     /// Judges the request on current facts, with the acts that count now.
     ///
-    /// `claims` is the caller who requests the repeat, if there is one. Uses memory only.
+    /// `claims` is the caller who requests the repeated response, if any. Uses memory only.
     pub(super) fn judge_again(
         &self,
         handle: Option<&TenantHandle>,

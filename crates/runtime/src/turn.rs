@@ -2,8 +2,8 @@
 //! and limits are used in the order of the requests in the batch.
 //!
 //! A request may be decided again, for example because the tenant's authority changed. Its attempts
-//! are numbered. The requests before it must have queued an attempt with at least this number, or
-//! be finished.
+//! are numbered. An attempt waits until each earlier request has queued an attempt with at least
+//! the same number, or is finished.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,8 +13,8 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-/// The longest wait of a request for earlier requests, over all its attempts. A request that waits
-/// has a place in the queue, and an earlier request of an owner's batch may still wait for one.
+/// The longest wait of a request for earlier requests, over all its attempts. It is bounded,
+/// because an earlier request of an owner's batch may wait for this one's queue place.
 const LONGEST: Duration = Duration::from_millis(500);
 
 /// The turn of one request in its batch. The request is finished when this value is dropped.
@@ -41,7 +41,7 @@ enum Progress {
 }
 
 impl Batch {
-    /// Whether each request before this one has queued this attempt, or is finished.
+    /// Whether each earlier request has queued this attempt or a later one, or is finished.
     fn has_come(&self, number: usize, attempt: usize) -> bool {
         self.requests.iter().take(number).all(|request| match request {
             Progress::Queued(queued) => *queued >= attempt,

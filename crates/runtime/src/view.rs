@@ -1,8 +1,8 @@
-//! Returns a record with the fields that a caller may see: `authority.auth.v1.visibility` in the proto.
-//! The installation's owner sees all of them. In a record without visible fields, a tenant's callers
-//! only see that it exists. A new column therefore stays hidden until the proto lists it.
+//! Limits a record to the fields that a caller may see, by `authority.auth.v1.visibility` in the
+//! proto. The installation's owner sees all fields. In a record without visible fields, a tenant's
+//! callers only see that it exists. A new column therefore stays hidden until the proto lists it.
 //!
-//! People also see only that a record exists if its own operation, such as `GetTool`, refuses them.
+//! People that a record's own operation, such as `GetTool`, refuses see only that it exists.
 
 use authority_api::identity::{Caller, CallerKind, is_closed_to};
 use authority_model::{
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 /// The fields that are visible in every record.
 const ALWAYS: [&str; 2] = ["id", "state"];
-/// The state of some records, such as API keys.
+/// The field for the state of some records, such as API keys.
 const STATUS: &str = "status";
 
 /// Replaces empty bounding lists by null, as in all responses.

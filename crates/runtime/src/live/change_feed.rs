@@ -1,8 +1,8 @@
 //! Changes of held decisions, for all streams on this node. There is one listener and one reader.
 //!
-//! A notification names an approval or a decision. Its state is read once for all streams that
-//! watch it. Because notifications may be lost, everything watched is also read every few seconds,
-//! in one statement.
+//! A notification has the ID of an approval or a decision. The state of this approval or decision
+//! is then read once for all streams that watch it. Because notifications may be lost, all watched
+//! states are also read every few seconds.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -25,7 +25,7 @@ use authority_core::{
     worker::{Context, Worker},
 };
 
-/// The channel on which the triggers of approvals and reports notify.
+/// The channel of the notifications by the triggers of approvals and reports.
 const CHANNEL: &str = "decision_news";
 /// The interval at which everything is read, in addition to notifications.
 const EVERY: Duration = Duration::from_secs(5);
@@ -39,7 +39,7 @@ pub(super) struct Change {
     pub(super) used_by: Option<String>,
 }
 
-/// A watched approval or decision with its last known state, if it was read.
+/// The last known state of a watched approval or decision. `None` before the first read.
 pub(super) type Topic = watch::Receiver<Option<Change>>;
 
 type Topics = Mutex<HashMap<String, watch::Sender<Option<Change>>>>;
@@ -91,8 +91,8 @@ struct Reader {
 }
 
 impl Reader {
-    /// Reads everything first, because a run that panicked may have missed changes. Then reads the
-    /// IDs in notifications.
+    /// Reads all states first, because a run that panicked may have missed changes. Then reads the
+    /// states to which notifications refer.
     async fn run(&mut self, context: &Context) {
         let mut tick = interval(EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -118,7 +118,7 @@ impl Reader {
         }
     }
 
-    /// Returns the watched IDs among the named ones, or all watched IDs.
+    /// Returns the IDs in `named` that are watched, or all watched IDs.
     fn wanted(&self, named: BTreeSet<String>, all: bool) -> Vec<String> {
         let mut topics = self.topics.lock();
         if all {

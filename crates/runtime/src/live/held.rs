@@ -1,5 +1,5 @@
-//! Follows a held decision. It tracks the approval, the allow that uses the approval, and the
-//! reported outcome.
+//! Follows a held decision. The stream reports the state of the approval, the allow that uses it,
+//! and the outcome.
 
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ async fn one(db: &mut Db, id: &str) -> QueryResult<Option<Change>> {
     Ok(changes(db, &[id.to_owned()]).await?.remove(id))
 }
 
-/// Whether the state is final. Only held decisions change. An allow that used an approval does not.
+/// Whether the state is final, which it always is unless the decision is held.
 fn is_over(update: &DecisionUpdate) -> bool {
     if update.decision != answer::word(Decision::RequireApproval) {
         return true;
@@ -146,7 +146,7 @@ impl MessageSource for Watch {
 }
 
 impl Watch {
-    /// Applies the known state. Returns whether it changed.
+    /// Copies the known states to `update`. Returns whether `update` changed.
     fn apply_known(&mut self) -> bool {
         let before = self.update.clone();
         if let Some(said) = latest(&mut self.approval) {

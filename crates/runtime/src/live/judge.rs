@@ -2,9 +2,9 @@
 //! at most one round a second for each tenant.
 //!
 //! A round first compares each permission's current facts with the facts of its last judgement, in
-//! memory. If they differ, it reads the permission's stored request, a few requests at a time, and
-//! judges it. All of this runs on the threads for simulations, after the streams have checked their
-//! stop conditions. A long round is followed by a rest of the same length.
+//! memory. It then reads the stored requests of permissions with changed facts, a few at a time,
+//! and judges them. Comparing and judging run on the threads for simulations, after the streams
+//! have checked their stop conditions. A long round is followed by a rest of the same length.
 
 use std::{
     collections::HashMap,
@@ -43,7 +43,7 @@ const EVERY: Duration = Duration::from_secs(1);
 ///
 /// During the pause, the streams check their stop conditions, and further changes join the round.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The maximum number of requests in memory, for each concurrent part.
+/// The maximum number of stored requests in memory for each concurrent part of a round.
 const BATCH: usize = 50;
 /// The maximum number of parts of rounds that run at a time. The other connections and threads stay
 /// free.
@@ -87,7 +87,7 @@ impl Judge {
 
     async fn run(&self, context: &Context) {
         let mut due = self.due.lock().await;
-        // Having no work isn't a failure.
+        // Having no work counts as success.
         context.succeeded();
         let round = |tenant| context.round(self.round(tenant));
         // All tenants get a round first, because a run that panicked may have lost requests for
@@ -170,7 +170,7 @@ struct Slice {
     facts: FactSource,
     now: DateTime<Utc>,
     number: u64,
-    /// The gathered facts, by look-up key, at this revision.
+    /// The gathered facts by look-up key, at the revision `at`.
     gathered: HashMap<String, Arc<Gathered>>,
     at: i64,
 }

@@ -1,8 +1,8 @@
 //! Streams that follow a decision after it was made.
 //!
-//! A permission is evaluated again whenever the tenant's authority changes (`stop.rs`), on the
-//! graph in memory: streams do not query the database. Other changes are found by judging its
-//! request again (`judge.rs`), once for all streams of a tenant (`watched.rs`). For held decisions
+//! Whenever a tenant's authority changes, streams check the stop conditions of their permissions on
+//! the graph in memory, without the database (`stop.rs`). A round then judges the requests of all
+//! the tenant's watched permissions (`watched.rs`) again (`judge.rs`). For held decisions
 //! (`held.rs`) each node has one listener (`change_feed.rs`) for all streams. A stream is a future
 //! that its connection polls. It has no task of its own and ends when the client disconnects.
 
@@ -35,7 +35,7 @@ use watched::WatchedPermissions;
 
 /// The scope that an API key needs to watch.
 const SCOPE: &str = "runtime:read";
-/// Added to the end of the graph's freshness. A stream that wakes then finds the graph stale.
+/// Added to the time at which the graph becomes stale. A stream that wakes then finds it stale.
 const WAKE_MARGIN: Duration = Duration::from_millis(1);
 
 /// Opens streams.

@@ -1,5 +1,5 @@
-//! Watches a permission. It sends heartbeats while the permission is valid, and finally the reason
-//! for its end.
+//! Streams that watch a permission. They send heartbeats while the permission is valid, and finally
+//! the reason for its end.
 
 use std::sync::Arc;
 
@@ -71,8 +71,8 @@ impl Watches {
             );
             return Err(ApiError::new(ErrorCode::TransitionNotAllowed, message));
         }
-        // Waits for this revision. The first evaluation then includes everything committed before
-        // this call.
+        // Waits for the database's revision. The first check then includes everything committed
+        // before this call.
         self.facts.graph.tenant_at(&found.tenant_id, found.revision).await?;
         // An empty context is sufficient, because the checks used here do not read the context.
         let request = evidence::sealed::request(&found.record, b"{}")?;
@@ -126,8 +126,8 @@ impl MessageSource for Watch {
             };
             let now = watches.clock.now();
             let (revision, status) = permission_status(handle.as_ref(), &self.permitted, now);
-            // The permission comes first: its holder must be informed of its end, even if the same
-            // change ends the credential used to watch it.
+            // The permission is checked before the credential, because the stream must report the
+            // permission's end even if the same change ends the credential.
             if let Some(reason) = status.stopped {
                 self.ended = true;
                 let fired = (self.permitted.condition(reason).word(), Some(reason));

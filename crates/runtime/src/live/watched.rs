@@ -1,4 +1,4 @@
-//! The permissions that streams watch, by tenant, with their last results.
+//! The permissions that streams watch, by tenant, with the results of their last judgements.
 
 use std::{
     collections::HashMap,
@@ -196,8 +196,8 @@ impl Watched {
     /// Requests a judgement if anything besides reality data has changed since the last request, or
     /// if a judgement is due.
     ///
-    /// Call it after checking the stop conditions, which come first. `ruled_at` is the last
-    /// revision that changed anything besides reality data.
+    /// Call it after the check of the stop conditions. `ruled_at` is the last revision that changed
+    /// anything besides reality data.
     pub(super) fn looked(&mut self, ruled_at: i64, now: DateTime<Utc>) {
         let turn = self.turn().filter(|turn| *turn <= now);
         if self.asked == Some(ruled_at) && turn.is_none() {

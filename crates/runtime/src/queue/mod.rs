@@ -2,8 +2,8 @@
 //! for it.
 //!
 //! The queue is short: it holds the decisions of a quarter of a second, and a bounded number of
-//! bytes. A call that finds it full is refused. That is cheap, because no work was done for the
-//! call. [`turns`] determines the order of calls and [`throughput`] the length of the queue.
+//! bytes. A call that finds it full is refused. The refusal is cheap, because no work was done for
+//! the call. [`turns`] determines the order of calls and [`throughput`] the length of the queue.
 //! [`refusals`] limits the cost of many refusals, and [`refusal_log`] logs them.
 
 mod refusal_log;
@@ -37,7 +37,7 @@ use crate::stage::Stage;
 
 /// The part of a call's deadline that is reserved for sending a refusal.
 const TO_ANSWER: Duration = Duration::from_millis(100);
-/// The time from the first refusal to the log line that counts them.
+/// The time from the first refusal to the log line that counts all refusals.
 const LOGGED: Duration = Duration::from_secs(1);
 
 /// The queue of one node. Cheap to clone.
@@ -117,7 +117,7 @@ impl DecisionQueue {
         Err(full())
     }
 
-    /// Whether a call of the tenant would be refused now. Its body then need not be read.
+    /// Whether a call of the tenant would be refused now. If so, its body need not be read.
     pub fn is_full_for(&self, tenant_id: &TenantId) -> bool {
         let state = self.state.lock();
         state.turns.is_full_for(tenant_id, state.throughput.longest_queue())

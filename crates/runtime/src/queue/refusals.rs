@@ -13,13 +13,13 @@ const PER_DECISION: f64 = 0.25;
 const LEAST: f64 = 200.0;
 /// After a pause, as many refusals are sent at once as the rate permits in this time span.
 const AT_ONCE: Duration = Duration::from_millis(50);
-/// The longest wait. It is within a decision's deadline, which lets the caller see the reason.
+/// The longest wait. It ends before a decision's deadline. The caller then gets the refusal.
 const LONGEST: Duration = Duration::from_millis(1900);
 /// The interval at which waiting refusals are sent together. A connection then writes several
 /// refusals at once and reads as many new calls. A separate write for each refusal cost more than
 /// the refusal itself.
 const TOGETHER: Duration = Duration::from_millis(50);
-/// The maximum number of waiting refusals, which bounds their memory. Any more are sent at once.
+/// The maximum number of waiting refusals, to bound their memory. Others are sent at once.
 const WAITING: usize = 32_768;
 
 pub(super) struct Refusals {
@@ -52,7 +52,7 @@ impl Refusals {
         self.moment(self.due).saturating_duration_since(now).min(LONGEST)
     }
 
-    /// Returns the next moment at which refusals are sent.
+    /// Returns the first moment at or after `due` at which refusals are sent.
     fn moment(&self, due: Instant) -> Instant {
         let since = due.saturating_duration_since(self.start).as_micros();
         let moments = since.div_ceil(TOGETHER.as_micros());

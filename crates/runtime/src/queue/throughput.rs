@@ -45,8 +45,8 @@ impl Throughput {
         self.per_second
     }
 
-    /// Returns the maximum number of waiting decisions. It is as many as are made in
-    /// [`LONGEST_WAIT`].
+    /// Returns the maximum number of waiting decisions. It is the number made in [`LONGEST_WAIT`],
+    /// but at least [`LEAST`].
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -14,10 +14,10 @@ use std::{
 use authority_ids::TenantId;
 use tokio::sync::oneshot;
 
-/// The number of decisions in progress at a time. It allows one batch being committed and half a
-/// batch being made. More would not be faster, and each decision would wait for the others.
+/// The number of decisions in progress at a time. One batch can be committed while half a batch is
+/// made. More would not be faster, and each decision would wait for the others.
 const WORKING: usize = 384;
-/// The additional places for the first calls of tenants. They do not wait for the next commit.
+/// The additional places for first calls of tenants. Such calls do not wait for the next commit.
 const FIRST: usize = 128;
 /// A call is among its tenant's first while the tenant has fewer decisions in progress than this.
 const FEW: usize = 4;
@@ -25,8 +25,8 @@ const FEW: usize = 4;
 const QUANTUM: usize = 16;
 /// The maximum size of all requests that wait or are in progress, in bytes.
 const BYTES: usize = 64 << 20;
-/// The additional bytes for the first calls of tenants. They do not wait for large requests of
-/// others.
+/// The additional bytes for the first calls of tenants. Such calls do not wait for other tenants'
+/// large requests.
 const FIRST_BYTES: usize = 16 << 20;
 /// The assumed size of a request that was not read yet: the largest gRPC message.
 const UNREAD: usize = 1 << 20;
@@ -115,7 +115,8 @@ impl<P> Turns<P> {
     }
 
     /// Whether a decision of the tenant would be refused now, by number or by bytes. The body has
-    /// not been read, and the largest message is assumed. Such a refusal is cheap.
+    /// not been read. Its size is therefore assumed to be the largest message's. Such an early
+    /// refusal is cheap.
     pub(super) fn is_full_for(&self, tenant_id: &TenantId, most: usize) -> bool {
         let is_refused = |decisions, bytes| {
             let size = Size { decisions, bytes };
@@ -125,7 +126,7 @@ impl<P> Turns<P> {
         is_refused(waits, 0) || is_refused(0, UNREAD)
     }
 
-    /// Takes the next call that gets a place. It then counts as in progress.
+    /// Takes the next call that gets a place. The call then counts as in progress.
     pub(super) fn next(&mut self) -> Option<(TenantId, Waiter<P>)> {
         while self.working < WORKING {
             let id = self.order.pop_front()?;
@@ -168,7 +169,8 @@ impl<P> Turns<P> {
         self.drop_if_unused(tenant_id);
     }
 
-    /// Whether a call of the tenant gets its place at once. It then overtakes no other call.
+    /// Whether a call of the tenant gets its place at once. It overtakes none of the tenant's
+    /// calls.
     fn goes_on(&self, tenant_id: &TenantId) -> bool {
         let is_free = self.working < WORKING && self.order.is_empty();
         is_free || (self.has_few(tenant_id) && self.working < WORKING + FIRST)
@@ -199,10 +201,10 @@ impl<P> Turns<P> {
         in_time && (self.bytes == 0 || self.bytes + size.bytes <= bytes)
     }
 
-    /// Refuses the last calls of the tenant with the longest sub-queue. It refuses as many as the
-    /// new call needs. Afterwards, the longest sub-queue must still be at least as long as the
-    /// sub-queue of the new call's tenant, including the new call. Otherwise no call is refused for
-    /// it. A queue that is too long only because decisions have become slower is not shortened.
+    /// Refuses the last calls of the tenant with the longest sub-queue, as many as the new call
+    /// needs. Refuses none if this sub-queue would become shorter than the sub-queue of the new
+    /// call's tenant, including the new call. A queue that is too long only because decisions have
+    /// become slower is not shortened.
     fn displace(&mut self, tenant_id: &TenantId, size: Size, most: usize) -> bool {
         let Some(victim) = self.victim(tenant_id, size, most) else { return false };
         let (queued, bytes) = (self.queued.max(most), self.bytes.max(BYTES));

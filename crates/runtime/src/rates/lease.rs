@@ -18,7 +18,7 @@ pub(super) struct Lease {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
     Taken,
-    /// The limit is exceeded. This is the time to wait.
+    /// The limit is exceeded. The value is the time to wait.
     Refused(Duration),
     /// Another portion has to be taken.
     Empty,
@@ -49,7 +49,7 @@ impl Lease {
         }
     }
 
-    /// Returns how long calls with this number of decisions are refused. `None` if they are not.
+    /// Returns how long calls with this number of decisions are refused, or `None` if they aren't.
     pub(super) fn refused(&self, decisions: u32, now: Instant) -> Option<Duration> {
         let (least, until) = self.refused?;
         (decisions >= least && now < until && decisions > self.left).then(|| until - now)

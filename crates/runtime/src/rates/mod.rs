@@ -1,9 +1,9 @@
 //! Limits on the decisions of a tenant and of an API key, on all nodes together.
 //!
 //! The records of the tenant and the key have `decisions_per_second`. A node takes portions of a
-//! limit from Postgres ([`portion`]) and keeps track of its remaining part ([`lease`]). Only one
-//! decision per portion waits for the database. When the limit is exceeded, only the first refusal
-//! waits for the database. Without a limit, only the record is looked up.
+//! limit from Postgres ([`portion`]) and keeps track of the unused part of each portion
+//! ([`lease`]). Only one decision per portion waits for the database. When the limit is exceeded,
+//! only the first refusal waits for the database. Without a limit, only the record is looked up.
 
 mod lease;
 mod portion;
@@ -67,7 +67,7 @@ impl DecisionRates {
         Self { graph, store, rates: Arc::default() }
     }
 
-    /// Counts a call of this many decisions, and returns the limits that it counts for.
+    /// Counts a call of this many decisions, and returns the limits that apply to it.
     ///
     /// # Errors
     /// `rate_limited`, with Retry-After: a limit is reached. `unavailable`: a limit can't be read.
@@ -87,7 +87,7 @@ impl DecisionRates {
         Ok(AppliedLimits::new(of_key, self.take_of(&tenant, decisions).await?))
     }
 
-    /// Counts decisions for a limit in a record; `None` without one.
+    /// Counts decisions for the limit in a record. `None` if the record has no limit.
     async fn take_of(
         &self,
         limited: &Limited,
@@ -116,7 +116,7 @@ impl DecisionRates {
         })
     }
 
-    /// Returns the limit in the record, or `None` without one.
+    /// Returns the limit in the record. `None` if the record has no limit.
     fn limit(&self, limited: &Limited) -> Result<Option<u32>, graph::Error> {
         if let Some(key_id) = &limited.key_id {
             let key = self.graph.api_key(key_id.public_id());

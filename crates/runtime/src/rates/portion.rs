@@ -1,8 +1,8 @@
 //! The portions of a limit that a node may take: the generic cell rate algorithm.
 //!
-//! For each limit, Postgres stores the time at which the whole limit would be available again if
-//! every decision took its share of a second. That time may be one second ahead. This allows a
-//! burst of one second's decisions, followed by the rate of the limit.
+//! For each limit, Postgres stores the time at which the whole limit is available again. Each
+//! decision delays this time by its share of a second. The time may be one second ahead: one
+//! second's decisions can come at once, and further decisions at the rate of the limit.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -34,8 +34,8 @@ pub(super) fn portion(
     };
     let from = unused_at.max(now);
     let room = now + BURST - from;
-    // A batch that is larger than the limit needs the whole limit. Later calls wait longer for the
-    // excess.
+    // A batch that is larger than the limit needs the whole limit. Later calls wait longer because
+    // of the excess.
     let needed = nanos(asked.min(per_second));
     if room < needed {
         return (Portion::Refused(needed - room), from);

@@ -49,7 +49,7 @@ pub(super) async fn add(db: &mut Db, held: &[(&Entry, &Open)]) -> QueryResult<()
     if added.len() < wanted.len() { Err(diesel::result::Error::NotFound) } else { Ok(()) }
 }
 
-/// Adds each new requester to pending requests once. Returns the requests' IDs.
+/// Adds new requesters to pending requests, each only once. Returns the requests' IDs.
 #[derive(Default)]
 struct AddAskers<'a> {
     id: Vec<&'a str>,
@@ -80,7 +80,7 @@ impl QueryFragment<Pg> for AddAskers<'_> {
         out.push_bind_param::<Array<Nullable<Text>>, _>(&self.email)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Bool>, _>(&self.nobody_eligible)?;
-        // In the same order on all nodes, to prevent deadlocks.
+        // Locks rows in the same order on all nodes, to prevent deadlocks.
         out.push_sql(
             ") AS each (i, k, a, e, n) GROUP BY i), \
              pending AS MATERIALIZED ( \

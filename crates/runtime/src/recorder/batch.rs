@@ -1,5 +1,5 @@
-//! Stores a batch in one transaction. It covers the fence, spending, keys, facts, approval requests
-//! and decisions.
+//! Stores a batch in one transaction. The transaction covers the fence, spending, keys, facts,
+//! approval requests and decisions.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -42,7 +42,7 @@ const LONGEST: Duration = Duration::from_secs(4);
 /// not open a request, it is not counted.
 const TRIES: u32 = 3;
 
-/// A hash of the tenant and the digest of a fact. Each tenant stores its own copy of a fact.
+/// A hash of the tenant, and a fact's digest. Each tenant stores its own copy of a fact.
 type Fact = (u64, [u8; 32]);
 
 /// Returns the facts that an entry refers to, with their blobs.
@@ -109,7 +109,7 @@ impl Batches {
                         decisions = entries.len(),
                         "failed to record decisions"
                     );
-                    // A single bad row does not affect the others.
+                    // A refused row does not mean that other rows can't be stored.
                     if !is_of_a_row(&error) {
                         self.health.failed(&error);
                     }
@@ -182,7 +182,7 @@ impl Batches {
         relaxed: bool,
         refused: &mut Refused,
     ) -> QueryResult<Vec<Outcome>> {
-        // The fence needs this level, regardless of the session's default.
+        // The fence needs this isolation level, regardless of the session's default.
         db.build_transaction()
             .read_committed()
             .run(async move |db| {
@@ -287,7 +287,7 @@ async fn store_current(
     Ok(outcomes.map(|passed| passed.unwrap_or(Outcome::Stored { approval_id: None })).collect())
 }
 
-/// Takes the fence. Until the commit, no tenant's authority can change.
+/// Takes the fence. Until the commit, the authority of the entries' tenants can't change.
 async fn fence(db: &mut Db, entries: &[Entry], clock: &Clock) -> QueryResult<Vec<Option<Outcome>>> {
     let present = Fence { tenants: tenants(entries) }.load(db).await?;
     Ok(outdated(entries, present, clock))
@@ -303,9 +303,9 @@ fn tenants(entries: &[Entry]) -> Vec<&str> {
 /// A tenant's current revision, and the database's time when it was read.
 type Present = (String, i64, DateTime<Utc>);
 
-/// Returns an outcome for each decision that can't be stored, and `None` for the others. Such a
-/// decision was made on another revision than the tenant's current one, or its times are not valid
-/// by the database's clock.
+/// Returns an outcome for each decision that can't be stored, and `None` for the others. A decision
+/// can't be stored if it was made on another revision than the tenant's current one, or if its
+/// times are not valid by the database's clock.
 fn outdated(entries: &[Entry], present: Vec<Present>, clock: &Clock) -> Vec<Option<Outcome>> {
     let present = present.into_iter().map(|(tenant, revision, now)| (tenant, (revision, now)));
     let present: HashMap<String, (i64, DateTime<Utc>)> = present.collect();

@@ -136,8 +136,8 @@ impl Times {
 pub(super) struct InsertDecisions<'a>(Columns<'a>);
 
 impl<'a> InsertDecisions<'a> {
-    /// Adds the decisions. Each has the approval request that it waits for, or the approval that it
-    /// spends.
+    /// Adds the decisions. Each row refers to the approval request that the decision waits for, or
+    /// to the approval that it spends.
     pub(super) fn new(
         entries: &[&'a Entry],
         approvals: &'a HashMap<String, String>,
@@ -178,8 +178,8 @@ fn in_time(out: &mut AstPass<'_, '_, Pg>, now: &str) {
 
 /// Takes the fence and stores decisions in one statement. Only decisions made on current authority
 /// and in time are stored. Returns each tenant's current revision and the time. The statement is
-/// its own transaction: one round trip instead of four. With `EVENTS` it also writes the events of
-/// some of the decisions.
+/// its own transaction: one round trip instead of four. With `EVENTS`, it also writes the
+/// decisions' events.
 pub(super) struct StoreCurrent<'a, const EVENTS: bool> {
     tenants: &'a [&'a str],
     columns: Columns<'a>,

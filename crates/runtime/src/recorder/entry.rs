@@ -25,7 +25,7 @@ pub struct Entry {
     pub decision: &'static str,
     pub reason_code: Reason,
     /// The content of its event, a [`DecisionEvent`] as JSON. Set if a subscriber in the tenant
-    /// selects it.
+    /// selects such decisions.
     ///
     /// [`DecisionEvent`]: authority_core::decision_event::DecisionEvent
     pub event: Option<String>,
@@ -49,7 +49,7 @@ pub struct Entry {
     /// The approvals and counters that the decision uses up, in the same transaction.
     pub claims: Claims,
     pub key: Option<Keyed>,
-    /// Commits without waiting for the disk, if the tenant chose that.
+    /// Whether to commit without waiting for the disk.
     pub relaxed: bool,
 }
 
@@ -80,13 +80,13 @@ pub struct Hold {
     pub expires_at: DateTime<Utc>,
     /// The authority that was used, with its actions and bounds.
     pub authority: Option<ApprovalAuthority>,
-    /// The policies that hold it: an array of `ApprovalPolicy`, as JSON.
+    /// The policies that hold the request: an array of `ApprovalPolicy`, as JSON.
     pub policies: Value,
-    /// The reality findings that hold it: an array of `ApprovalReality`, as JSON.
+    /// The reality findings that hold the request: an array of `ApprovalReality`, as JSON.
     pub reality: Value,
-    /// The requester. They are added to the approval request even if that was already open.
+    /// The requester, who is added to the approval request even if it was already open.
     pub asker: Asker,
-    /// The requester's e-mail address, for a person.
+    /// The requester's e-mail address, if the requester is a person.
     pub asker_email: Option<String>,
     /// Whether no person registered in the tenant could approve the request.
     pub nobody_eligible: bool,
@@ -125,7 +125,7 @@ pub enum Outcome {
     /// Not stored: the tenant's authority has changed to this revision. Gather and decide again.
     Stale { revision: i64 },
     /// Not stored: by the database's clock, the decision is late. Its permission has expired, or
-    /// its time is wrong. Decide again.
+    /// its time differs too much. Decide again.
     Late,
     /// Not stored: another decision has used the approval or the rest of the counter, or people
     /// have answered the request. Decide again.

@@ -1,5 +1,5 @@
-//! Whether decisions can be recorded. This is the result of the last batch or, without a recent
-//! batch, of a probe in the recorder's role. A probe does less than a batch. A passed probe
+//! Whether decisions can be recorded. The answer comes from the last batch or, without a recent
+//! batch, from a probe in the recorder's role. A probe does less than a batch. A passed probe
 //! therefore proves little while batches fail.
 
 use std::{
@@ -23,8 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const LATEST: Duration = Duration::from_secs(8);
 /// How long a failed batch outweighs passed probes.
 ///
-/// After that, the node reports that it can record, because only new calls can lead to a batch that
-/// shows whether it can.
+/// After that, the node reports that it can record. It then gets new calls, and only a batch of new
+/// calls can show whether batches still fail.
 const OUTWEIGHS: Duration = Duration::from_secs(10);
 
 diesel::define_sql_function! {

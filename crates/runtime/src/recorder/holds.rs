@@ -1,10 +1,10 @@
 //! The approval requests of held decisions.
 //!
-//! A decision opens no request if the same request was approved or declined since the look-up, or
-//! if its agent already has the maximum number of pending requests. The check runs after the
-//! insert: by then, earlier pending requests with the same digest have ended and committed, and are
-//! visible. The transaction is then rolled back, and the other decisions are stored without the
-//! refused ones.
+//! A decision may not open an approval request if the same request was approved or declined since
+//! the look-up, or if its agent already has the maximum number of pending requests. The check runs
+//! after the insert: by then, earlier pending requests with the same digest have ended and
+//! committed, and are visible. If decisions are refused, the transaction is rolled back, and the
+//! others are stored without them.
 
 use std::collections::HashMap;
 
@@ -51,8 +51,8 @@ pub(super) fn refuse(entries: &[Entry], outcomes: &mut [Option<Outcome>], refuse
 /// Opens requests for the held decisions. Returns the request that each decision waits for.
 ///
 /// # Errors
-/// [`diesel::result::Error::RollbackTransaction`] if some decisions may not open a request. They
-/// are then in `refused`. The same error if a pending request is decided at the same time.
+/// [`diesel::result::Error::RollbackTransaction`] if some decisions may not open a request. These
+/// are then in `refused`. Also if a pending request is decided at the same time.
 pub(super) async fn open(
     db: &mut Db,
     entries: &[Entry],
@@ -80,7 +80,7 @@ pub(super) async fn open(
         .map(|(entry, hold)| {
             let found =
                 pending.get(&(String::from(&entry.tenant_id), hold.request_digest.to_vec()));
-            // The request was decided between the two statements. The batch is retried and finds
+            // If the request was decided between the two statements, the batch is retried and finds
             // the answer.
             Ok((*entry, found.ok_or(diesel::result::Error::RollbackTransaction)?))
         })
@@ -103,7 +103,7 @@ pub(super) async fn open(
 
 /// Locks subjects. Only one decision at a time can then open requests for each subject.
 ///
-/// Otherwise another request could open between a decision's count and its commit.
+/// Otherwise another request could open between the count of pending requests and the commit.
 async fn lock_subjects<'e>(
     db: &mut Db,
     entries: impl Iterator<Item = &'e Entry>,
@@ -113,7 +113,7 @@ async fn lock_subjects<'e>(
     LockSubjects { tenant, subject }.execute(db).await.map(drop)
 }
 
-/// Notifies admins of agents that have reached their limit of pending requests.
+/// Notifies admins about agents that have reached their limit of pending requests.
 async fn notify_of_limits(db: &mut Db, entries: &[Entry], refused: &Refused) -> QueryResult<()> {
     let mut notify = NotifyOfLimit::default();
     for entry in entries {
@@ -225,7 +225,7 @@ fn refuse_surplus(
     }
 }
 
-/// Voids earlier approvals that did not suffice, for requests with a new approval request.
+/// Makes earlier approvals void if they did not suffice and a new request was opened.
 async fn void_stale(db: &mut Db, opened: &[(&Entry, &Hold)]) -> QueryResult<()> {
     let mut void = VoidApprovals::default();
     for (entry, hold) in opened {

@@ -144,7 +144,7 @@ impl QueryFragment<Pg> for VoidApprovals<'_> {
     }
 }
 
-/// Notifies admins of agents that have reached their limit of pending requests.
+/// Notifies admins about agents that have reached their limit of pending requests.
 #[derive(Default)]
 pub(super) struct NotifyOfLimit<'a> {
     pub(super) tenant: Vec<&'a str>,

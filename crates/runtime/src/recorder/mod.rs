@@ -1,5 +1,5 @@
-//! The recorder. One writer commits, in batches, the entries queued during its last commit. A
-//! second writer commits a tenant's first calls while the first one writes a large batch.
+//! The recorder. One writer commits the entries that were queued during its last commit, as a
+//! batch. Another commits a tenant's first calls while the first writer commits a large batch.
 //!
 //! No timer is used: batches grow with the load, and a single decision does not wait. A response
 //! leaves the process only after the commit of its record.
@@ -53,7 +53,7 @@ pub struct Recorder {
 /// A writer's queue.
 #[derive(Clone)]
 struct Lane {
-    /// Each entry holds a place, which bounds the length.
+    /// Each entry holds a place. The number of places bounds the length.
     queue: mpsc::UnboundedSender<Queued>,
     progress: Progress,
 }
@@ -78,8 +78,8 @@ impl Lane {
 }
 
 impl Recorder {
-    /// Creates the recorder and its background work. These are the writers, and a probe while no
-    /// batch is written. `outbox` is notified after a commit that wrote events into the outbox.
+    /// Creates the recorder and its background work. The work is two writers, and a probe while no
+    /// batch is stored. `outbox` is notified after a commit that wrote events into the outbox.
     pub fn new(
         store: Store,
         clock: Clock,
@@ -105,7 +105,7 @@ impl Recorder {
         self.health.get()
     }
 
-    /// Returns the age of the older batch in progress. Zero if there is none. Uses memory only.
+    /// Returns the age of the oldest batch in progress. Zero if there is none. Uses memory only.
     pub fn batch_age(&self) -> Duration {
         self.all.progress.age().max(self.first.progress.age())
     }
@@ -141,10 +141,10 @@ impl Recorder {
     }
 }
 
-/// Writes queued entries until the worker is stopped, then the remaining ones.
+/// Writes queued entries until the worker is stopped and the queue is empty.
 ///
-/// If this panics, each entry of the batch is dropped with its sender. Its caller then gets
-/// [`Outcome::Failed`] and does not hang. [`Outcome::Stored`] is only sent after a commit.
+/// If this panics, each entry of the batch is dropped with its sender. The callers then get
+/// [`Outcome::Failed`] and do not hang. [`Outcome::Stored`] is only sent after a commit.
 async fn write(
     waiting: &mut mpsc::UnboundedReceiver<Queued>,
     batches: &Batches,

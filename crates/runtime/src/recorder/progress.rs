@@ -17,8 +17,8 @@ struct Batch {
 }
 
 impl Progress {
-    /// Marks a batch of `size` decisions as being written. It ends when the result is dropped,
-    /// including by a panic.
+    /// Marks a batch of `size` decisions as being written. The mark ends when the result is
+    /// dropped, including by a panic.
     pub(super) fn begin(&self, size: usize) -> Writing<'_> {
         *self.0.lock() = Some(Batch { taken: Instant::now(), size });
         Writing(self)

@@ -22,8 +22,8 @@ use authority_decision::{
 /// A counter: its tenant and its key.
 type Counter<'e> = (&'e str, &'e CounterKey);
 
-/// Sets the outcome of entries that need more than is left. [`write`] stores the use by the other
-/// entries.
+/// Sets the outcome of entries that need more than is left. [`write`] stores the approvals and
+/// counters that the other entries use.
 pub(super) async fn share_out(
     db: &mut Db,
     entries: &[Entry],
@@ -135,7 +135,7 @@ async fn counters<'e>(
             held.entry(tenant).or_default().insert(key, used);
         }
     }
-    // A counter that can't be read has no remaining limit. Its entries must be decided again.
+    // A counter that can't be read has no remaining limit. Its users must be decided again.
     let used = |(tenant, key): &Counter<'_>| held.get(*tenant)?.get(*key).copied();
     Ok(wanted.into_iter().filter_map(|counter| Some((counter, used(&counter)?))).collect())
 }

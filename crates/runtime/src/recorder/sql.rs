@@ -1,5 +1,5 @@
-//! The recorder's statements. They are column-wise (`UNNEST`): each is one prepared statement for
-//! any batch size. Diesel caches neither `sql_query` nor multi-row `VALUES`.
+//! The recorder's statements. Each takes its rows as columns (`UNNEST`), and is one prepared
+//! statement for any batch size. Diesel caches neither `sql_query` nor multi-row `VALUES`.
 
 use authority_model::proto::approval::{ApprovalAuthority, Asker};
 use chrono::{DateTime, Utc};
@@ -53,7 +53,7 @@ impl QueryFragment<Pg> for InsertBlobs<'_> {
     }
 }
 
-/// Opens approval requests. A pending one with the same digest is left unchanged.
+/// Opens approval requests. A pending request with the same digest is left unchanged.
 #[derive(Default)]
 pub(super) struct InsertApprovals<'a> {
     pub(super) id: Vec<&'a str>,
@@ -147,7 +147,7 @@ impl QueryFragment<Pg> for PendingApprovals<'_> {
     }
 }
 
-/// Expires requests that waited too long. A new one with the same digest can then be opened.
+/// Expires requests that waited too long. A new request with the same digest can then be opened.
 #[derive(Default)]
 pub(super) struct ExpireApprovals<'a> {
     pub(super) tenant: Vec<&'a str>,
@@ -166,7 +166,7 @@ impl QueryFragment<Pg> for ExpireApprovals<'_> {
         out.push_bind_param::<Array<Text>, _>(&self.tenant)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Bytea>, _>(&self.digest)?;
-        // In the same order on all nodes, to prevent deadlocks.
+        // Locks rows in the same order on all nodes, to prevent deadlocks.
         out.push_sql(")) ORDER BY id FOR UPDATE)");
         Ok(())
     }

@@ -5,7 +5,7 @@
 //! higher IDs. The cursor therefore stays behind the newest decisions. A decision is stored within
 //! [`SETTLED`] of its time (`recorder/decisions_sql.rs`), but its transaction may last longer. Each
 //! round therefore stores its time and its transaction ID. When all transactions with lower IDs
-//! have ended, every decision inserted before that time is either visible or rolled back.
+//! have ended, every decision inserted before the stored time is either visible or rolled back.
 
 use std::time::Duration;
 
