@@ -9,7 +9,7 @@ use crate::{
     view::View,
 };
 
-/// What permits an action, from the root to the agent.
+/// The authority that permits an action, from the root to the agent.
 pub(crate) struct Authority {
     pub(crate) kind: &'static str,
     pub(crate) id: String,

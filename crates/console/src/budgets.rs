@@ -8,7 +8,7 @@ use crate::{problem::is_absent, rpc, show::Moment, view::View};
 pub(crate) struct BudgetLine {
     pub(crate) text: String,
     pub(crate) resets: Option<Moment>,
-    /// The delegation above that has it, if it is not the grant's own.
+    /// The delegation above with the budget. `None` if the grant itself has the budget.
     pub(crate) above: Option<String>,
 }
 
@@ -16,7 +16,7 @@ pub(crate) struct BudgetLine {
 #[derive(Default)]
 pub(crate) struct Budgets {
     pub(crate) lines: Vec<BudgetLine>,
-    /// Whether they could not be read now.
+    /// Whether the budgets could not be read now.
     pub(crate) is_unread: bool,
 }
 

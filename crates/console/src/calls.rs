@@ -1,8 +1,8 @@
 //! Calls of the service's own operations, in this process and with a person's own credential.
 //!
-//! A page has no other way to read or change data. Credential, role, tenant, limits and the log of
-//! acts are therefore the API's own. The address that the browser used also determines the
-//! available surfaces.
+//! A page has no other way to read or change data. The API's checks of credential, role, tenant and
+//! limits therefore apply, and its log has every act. The available surfaces depend on the address
+//! that the browser used.
 
 use authority_api::error::ErrorCode;
 use axum::{
@@ -24,7 +24,7 @@ use crate::who_may::explained;
 
 /// The largest answer that is read, in bytes: a page of approvals has at most 2 MiB of contexts.
 const LARGEST: usize = 16 << 20;
-/// A gRPC frame: whether it is compressed, and the length of its message.
+/// The length of a gRPC frame's head: a flag for compression, and the message's length.
 const FRAME_HEAD: usize = 5;
 
 /// The maximum number of calls of one page that run at once. The calls wait in the same queues as
@@ -57,10 +57,10 @@ impl Calls {
         Ok(Self { api, token, extensions })
     }
 
-    /// Calls `rpc`, `/package.Service/Method`.
+    /// Calls the operation with the path `rpc`: `/package.Service/Method`.
     ///
     /// # Errors
-    /// As the operation answers.
+    /// The errors of the operation.
     pub(crate) async fn call<Q: Message, R: Message + Default>(
         &self,
         rpc: &'static str,
@@ -69,7 +69,7 @@ impl Calls {
         self.call_once(rpc, request, None).await
     }
 
-    /// The same with an idempotency key: a call that is sent twice takes effect once.
+    /// Calls the operation with an idempotency key. A call that is sent twice takes effect once.
     ///
     /// # Errors
     /// The errors of the operation.
@@ -87,7 +87,7 @@ impl Calls {
     /// Calls `rpc` with these headers. Returns the encoded message of the response.
     ///
     /// # Errors
-    /// As the operation answers.
+    /// The errors of the operation.
     pub(crate) async fn send(
         &self,
         rpc: &str,
@@ -107,7 +107,7 @@ impl Calls {
             .map_err(|_| Status::invalid_argument("a header's value is not text"))?;
         *call.extensions_mut() = self.extensions.clone();
         let (head, body) = self.answer(call).await.into_parts();
-        // A status without a message is in the head.
+        // If there is no message, the status is in the headers.
         let explain = |status| explained(status, rpc);
         succeeded(&head.headers).map_err(explain)?;
         let body = Limited::new(body, LARGEST).collect().await;
@@ -118,7 +118,7 @@ impl Calls {
         Ok(Answer { headers: head.headers, message: unframed(&body.to_bytes())? })
     }
 
-    /// Reads a page of the service as it stands, whatever its status, with the person's token or without one.
+    /// Returns a page of the service unchanged, whatever its status. `with_token` sends the person's token.
     pub(crate) async fn document(&self, path: &str, with_token: bool) -> Response {
         let mut call = Request::get(path);
         if with_token {
@@ -132,17 +132,17 @@ impl Calls {
     }
 
     /// Sends the call in a span of its own. The API's layers name the current span after the
-    /// operation, which must not be the span of the page.
+    /// operation. They must not rename the page's span.
     async fn answer(&self, call: Request<Body>) -> Response {
         let span = tracing::debug_span!("call");
         let Ok(answer) = self.api.clone().oneshot(call).instrument(span).await;
         answer
     }
 
-    /// Reads a document of the REST API as it stands, for an answer that a message does not have: a long export.
+    /// Returns a document of the REST API unchanged. This is for long exports, which no message contains.
     ///
     /// # Errors
-    /// As the operation answers.
+    /// The errors of the operation.
     pub(crate) async fn get(&self, path: &str) -> Result<Response, Status> {
         let call = Request::get(path).header(header::AUTHORIZATION, self.token.clone());
         let mut call = call
@@ -159,7 +159,7 @@ impl Calls {
     }
 }
 
-/// The refusal of an error's body.
+/// Reads the refusal in the body of an error.
 fn refusal(body: &[u8]) -> Status {
     let error_body: Value = serde_json::from_slice(body).unwrap_or_default();
     let word = error_body["error"].as_str().unwrap_or_default();
@@ -192,7 +192,7 @@ fn framed(request: &impl Message) -> Bytes {
     frame.freeze()
 }
 
-/// The message of a body that is one frame.
+/// Returns the message of a body with a single frame.
 fn unframed(frame: &Bytes) -> Result<Bytes, Status> {
     let Some([0, length @ ..]) = frame.first_chunk::<FRAME_HEAD>() else {
         return Err(unreadable());

@@ -19,9 +19,9 @@ use crate::{
 /// A delegation of a chain.
 pub(crate) struct Link {
     pub(crate) id: String,
-    /// The parties and bounds; `None` if it was not read.
+    /// The parties and bounds. `None` if the delegation was not read.
     pub(crate) terms: Option<Terms>,
-    /// Why it was not read.
+    /// The reason why the delegation was not read.
     pub(crate) unread: &'static str,
 }
 
@@ -35,11 +35,11 @@ pub(crate) struct Terms {
     pub(crate) until: Option<Moment>,
     /// All bounds of the first link; for any other link, the bounds that differ from the link above.
     pub(crate) bounds: Vec<Shown>,
-    /// Whether there is a link above, which was read.
+    /// Whether there is a link above and it was read.
     pub(crate) narrows: bool,
 }
 
-/// The most links of a chain: the API's own limit, and the root.
+/// The maximum number of links in a chain: the API's own limit, plus the root.
 const MOST: usize = 17;
 /// Members of a delegation that are not bounds.
 const NO_BOUNDS: [&str; 10] = [
@@ -100,7 +100,7 @@ async fn links(view: &View, chain: Vec<(String, Read)>) -> Vec<Link> {
     links
 }
 
-/// The text that replaces a delegation. A failed read differs from a refusal.
+/// The text that replaces an unread delegation. It distinguishes a failed read from a refusal.
 fn unread(status: &Status) -> &'static str {
     if is_absent(status) {
         "A delegation that you may not read"

@@ -1,4 +1,4 @@
-//! The credential of a session: its person, and its replacement before it ends.
+//! The credential of a session: the person who has it, and new tokens before it expires.
 //!
 //! A short outage of the provider or the database does not end a session. A session ends only if
 //! the API refuses the token, or if the provider refuses to issue another one (`invalid_grant`).
@@ -23,10 +23,10 @@ const SHORTEST: TimeDelta = TimeDelta::minutes(1);
 const PATIENCE: Duration = Duration::from_secs(6);
 /// The interval of checking whether another request has stored new tokens.
 const LOOKED: Duration = Duration::from_millis(200);
-/// How often refreshed tokens are stored again while the database does not take them.
+/// The interval of attempts to store refreshed tokens while the database fails.
 const STORED_AGAIN: Duration = Duration::from_secs(1);
 
-/// Whether the session holds cannot be known now.
+/// It is unknown now whether the session is valid.
 pub(crate) struct Unavailable;
 
 impl Console {
@@ -42,8 +42,8 @@ impl Console {
         self.0.identity.identify(&headers, (self.0.client)(&parts.extensions)).await
     }
 
-    /// The person of the session's token, with new tokens if it ends soon; `None` if the session
-    /// has ended.
+    /// Returns the person of the session's token, after a refresh if it ends soon. `None` if the
+    /// session has ended.
     pub(crate) async fn holder(
         &self,
         session: &mut Stored,
@@ -135,8 +135,8 @@ impl Console {
         }
     }
 
-    /// The provider may already have invalidated the old tokens. The database is therefore tried
-    /// until the turn ends.
+    /// Stores refreshed tokens. Retries until the turn ends, because the provider may already have
+    /// invalidated the old tokens.
     async fn store_refreshed(&self, digest: [u8; 32], tokens: &Tokens, until: Instant) {
         while let Err(error) = self.0.sessions.renew(digest, tokens).await {
             tracing::warn!(%error, "failed to store the refreshed tokens of a console session");
@@ -148,8 +148,8 @@ impl Console {
     }
 }
 
-/// Whether a refreshed token is of the session's person, in the tenant and the role of its sign-in: a session's cookie
-/// is new with each of them.
+/// Whether a refreshed token has the person, the tenant and the role of the session's sign-in. With another person,
+/// tenant or role, a session needs a new cookie.
 fn is_same(caller: &Caller, session: &Stored) -> bool {
     let role = session.tokens.role.as_ref();
     caller.identity() == session.person && role.is_none_or(|role| *role == role_of(caller))
@@ -169,7 +169,7 @@ pub(crate) fn is_person(caller: &Caller) -> bool {
     matches!(caller.kind, CallerKind::Owner { .. } | CallerKind::Member { .. })
 }
 
-/// New tokens replace the existing ones. Tokens that the provider did not return stay.
+/// Returns the tokens after a refresh. Tokens that the provider did not return stay.
 fn followed(tokens: &Tokens, given: TokenResponse) -> Tokens {
     let TokenResponse { access_token, id_token, refresh_token } = given;
     let api = if tokens.is_id_token {

@@ -11,7 +11,7 @@ use std::{
 use askama::filters::Escaper;
 use authority_decision::hidden::is_hidden;
 
-/// Writes HTML in which hidden characters stand as `⟨U+202E⟩`.
+/// Writes HTML in which hidden characters appear as `⟨U+202E⟩`.
 #[derive(Clone, Copy)]
 pub(crate) struct Visible;
 
@@ -37,7 +37,7 @@ impl Escaper for FieldValue {
         for letter in text.chars() {
             match html(letter) {
                 Some(escaped) => to.write_str(escaped)?,
-                // Written as itself it would be read as a line feed.
+                // A browser would read a plain carriage return as a line feed.
                 None if letter == '\r' => to.write_str("&#13;")?,
                 None => to.write_char(letter)?,
             }
@@ -73,7 +73,7 @@ pub(crate) fn shown(text: &str) -> String {
     })
 }
 
-/// The characters of a text that cannot be seen, each once, as its page shows them; `None` if there are none.
+/// Returns the invisible characters of a text, each once, as a page shows them. `None` if there are none.
 pub(crate) fn hidden_in(text: &str) -> Option<String> {
     let hidden: BTreeSet<char> = text.chars().filter(|letter| is_hidden(*letter)).collect();
     let codes: Vec<String> = hidden.into_iter().map(code).collect();
@@ -130,7 +130,7 @@ mod tests {
             let attributes = text.split(" value=\"").skip(1).map(|rest| (rest, "\""));
             let texts = text.split("<textarea").skip(1).map(|rest| (rest, "</textarea>"));
             for (rest, end) in attributes.chain(texts) {
-                // A quote or a tag within an expression ends no value.
+                // A quote or a tag within an expression does not end a value.
                 let value = outside(rest, end);
                 let value = if end == "\"" { value } else { value.rsplit('>').next().unwrap() };
                 for expression in value.split("{{").skip(1) {
@@ -143,7 +143,7 @@ mod tests {
         assert!(values > 40, "{values}");
     }
 
-    /// The text up to an end that stands outside of expressions.
+    /// Returns the text before the first `end` outside of expressions.
     fn outside<'a>(text: &'a str, end: &str) -> &'a str {
         let ends = text.match_indices(end).map(|(at, _)| at);
         let mut whole = ends

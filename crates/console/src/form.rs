@@ -1,5 +1,5 @@
-//! A form that a person has sent from a page of this console in their session. Any other form is a
-//! 403 without an effect.
+//! A form that a person has sent from a page of this console in their session. Any other form is
+//! refused with a 403.
 
 use axum::{
     body::Body,
@@ -20,7 +20,7 @@ const FORM: &str = "application/x-www-form-urlencoded";
 /// Fields that a form may repeat. Members of a record (`m.`) define this themselves.
 const REPEATED: [&str; 4] = ["item", "reviewed", "shown", "m."];
 
-/// A form, and who sent it.
+/// A form, with the view of its sender.
 pub(crate) struct Posted {
     pub(crate) view: View,
     pub(crate) form: Pairs,
@@ -60,7 +60,7 @@ impl FromRequest<Console> for Posted {
     }
 }
 
-/// A new idempotency key: a form that has it is sent twice and acts once.
+/// Creates an idempotency key. A form with a key takes effect only once, even if it is sent twice.
 pub(crate) fn idempotency_key() -> Result<String, Status> {
     let bytes = random::<16>().map_err(|_| Status::unavailable("no randomness"))?;
     Ok(hex::encode(bytes))

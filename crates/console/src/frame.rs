@@ -41,15 +41,15 @@ pub(crate) struct Frame {
     pub(crate) links: Vec<Link>,
     /// The label of the link to the stops, for people who may read or create them.
     pub(crate) stop: Option<&'static str>,
-    /// Whether they may stop something.
+    /// Whether the person may stop something.
     pub(crate) may_stop: bool,
-    /// Where that link leads.
+    /// The address of the link to the stops.
     pub(crate) stop_path: String,
     /// The target that the stop page proposes, if this page is about a target that can be stopped.
     pub(crate) stops: Option<String>,
-    /// Whether that is where they are.
+    /// Whether this page is about stops.
     pub(crate) at_stop: bool,
-    /// The records that they may list.
+    /// The kinds of records that the person may list.
     pub(crate) menu: Vec<Group>,
     /// Whether the page belongs to the records.
     pub(crate) of_records: bool,
@@ -58,9 +58,9 @@ pub(crate) struct Frame {
     pub(crate) role: String,
     /// The permissions of the role, in words.
     pub(crate) role_means: &'static str,
-    /// The tenant that is shown; `None` if it is all of them.
+    /// The shown tenant. `None` if all tenants are shown.
     pub(crate) tenant: Option<String>,
-    /// Whether they may look at other tenants.
+    /// Whether the person may look at other tenants.
     pub(crate) chooses_tenant: bool,
     pub(crate) csrf: String,
     /// The server's time, by which a script counts down.
@@ -88,7 +88,7 @@ impl View {
 }
 
 impl Frame {
-    /// Puts a failure of the page's act before its other content.
+    /// Puts the message about a failed act before the page's other content.
     pub(crate) fn failed(
         mut self,
         heading: impl Into<String>,
@@ -106,8 +106,8 @@ impl Frame {
         if self.failure.is_some() { "h2" } else { "h1" }
     }
 
-    /// The header's Stop then proposes this record. `member` is the member of the stop form that
-    /// names it.
+    /// Makes the header's Stop propose this record. `member` is the member of the stop form for its
+    /// id.
     pub(crate) fn stopping(mut self, member: &str, id: &str, name: &str) -> Self {
         if self.may_stop && !id.is_empty() {
             self.stop_path = format!("{STOP}/confirm?{member}={}", encoded(id));

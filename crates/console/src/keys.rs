@@ -1,4 +1,4 @@
-//! The installation's signing keys: which sign, which are replaced, and the steps of a replacement.
+//! The installation's signing keys: their use, replacements, and the steps of a replacement.
 
 mod step;
 
@@ -154,7 +154,7 @@ struct ConfirmPage {
     /// The text to type as confirmation.
     name: Option<String>,
     takes_reason: bool,
-    /// Sent twice, the form acts once.
+    /// The idempotency key: a form that is sent twice takes effect only once.
     key: String,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct KnownNames {
     pub(crate) purposes: BTreeSet<String>,
 }
 
-/// `None` if the person may not read all of it, there is more, or it cannot be read now.
+/// `None` if the person may not read all names, or if there are too many or none can be read now.
 pub(crate) async fn known_names(view: &View, tenant_id: &str) -> Option<KnownNames> {
     let needed = [rpc::LIST_TOOLS, rpc::LIST_PURPOSES, rpc::LIST_DELEGATIONS];
     if !needed.into_iter().all(|rpc| view.may(rpc)) {

@@ -2,9 +2,9 @@
 //!
 //! The server writes the pages, which are complete without a script. A page reads and changes data
 //! only through the service's own operations, with the person's own token (`calls.rs`). The console
-//! therefore never shows or permits more than the API. The browser has a cookie, and tokens stay
-//! here (`session/`). The origin of every form is checked (`form.rs`), and values are shown with
-//! their invisible characters (`escape.rs`).
+//! therefore never shows or permits more than the API. The browser has only a cookie: tokens stay
+//! in the service (`session/`). The origin of every form is checked (`form.rs`), and values are
+//! shown with their invisible characters (`escape.rs`).
 
 mod agents;
 mod approvals;
@@ -96,7 +96,7 @@ struct Inner {
     clock: Clock,
     provider: Provider,
     cookies: Cookies,
-    /// Without a trailing `/`.
+    /// The service's public URL, without a trailing `/`.
     public_url: String,
     /// The `Origin` of its own pages.
     origin: String,
@@ -106,8 +106,8 @@ struct Inner {
 /// The interval at which sessions that have ended are deleted.
 const SWEPT: Duration = Duration::from_secs(300);
 
-/// The console's pages over `api`, the service's own router, and what deletes its old sessions; `None` if the
-/// settings turn it off.
+/// Returns the console's pages and the worker that deletes its old sessions. `api` is the service's own
+/// router. `None` if the settings turn the console off.
 ///
 /// # Errors
 /// The identity provider's client cannot be set up.

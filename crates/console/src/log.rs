@@ -23,7 +23,7 @@ struct Checkpoint {
     origin: String,
     size: String,
     root: String,
-    /// The names of who signed it: the log, and its witnesses.
+    /// The names of the signers: the log and its witnesses.
     signers: Vec<String>,
     text: String,
 }
@@ -71,7 +71,7 @@ fn text(answer: Result<LogText, Status>) -> Result<Option<String>, Status> {
 }
 
 impl Checkpoint {
-    /// Of a note as c2sp.org/tlog-checkpoint has it: origin, size and root in a line each, then signatures.
+    /// Reads a note by c2sp.org/tlog-checkpoint: origin, size and root in a line each, then signatures.
     fn of(text: String) -> Self {
         let mut lines = text.lines();
         let mut line = || lines.next().unwrap_or_default().to_owned();

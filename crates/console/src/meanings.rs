@@ -52,7 +52,7 @@ pub(crate) fn role(word: &str) -> &'static str {
     of(&ROLES, word).unwrap_or_default()
 }
 
-/// The sentence of a word that a member of a kind's form can have.
+/// The sentence for a word that a member of a kind can have.
 pub(crate) fn meaning(kind: &str, member: &str, word: &str) -> Option<&'static str> {
     match (kind, member) {
         ("api_key", "scopes") => of(&SCOPES, word),

@@ -14,9 +14,9 @@ pub(crate) struct Entry {
     pub(crate) about: &'static str,
 }
 
-/// A page of records that are of no kind.
+/// A page of records without a kind.
 struct OwnPage {
-    /// The heading of the kinds that they are like.
+    /// The heading of similar kinds.
     heading: &'static str,
     path: &'static str,
     label: &'static str,

@@ -6,7 +6,7 @@ use crate::{calls::some_at_once, rpc, show::short, view::View};
 use authority_ids::IdParts;
 use authority_model::proto::registry::{GetPrincipalRequest, Principal};
 
-/// The most names that are read for a page; further principals are shown by their ids.
+/// The maximum number of names read for a page. Further principals are shown by their ids.
 const MOST: usize = 60;
 
 /// A principal's name, and its id.
@@ -35,7 +35,7 @@ impl Names {
         Self(some_at_once(read).await.into_iter().flatten().collect())
     }
 
-    /// The names that [`Self::called`] needs: an agent's is in its id.
+    /// Reads the names that [`Self::called`] needs. An agent's name is in its id.
     pub(crate) async fn to_call(view: &View, mut ids: Vec<String>) -> Self {
         ids.retain(|id| !is_agent(id));
         Self::of(view, ids).await

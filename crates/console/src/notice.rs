@@ -6,14 +6,14 @@ use http::StatusCode;
 
 use crate::{assets::VERSION, page::page, query::encoded};
 
-/// Such a page.
+/// A page with a message and a link.
 #[derive(Template)]
 #[template(path = "notice.html")]
 pub(crate) struct Notice {
     status: StatusCode,
     title: &'static str,
     message: String,
-    /// Where to go on, and the words for it.
+    /// The address to continue at, and the link's label.
     link: Option<(String, &'static str)>,
     /// An address that the browser opens automatically.
     onward: Option<String>,
@@ -26,7 +26,7 @@ impl Notice {
         Self { status, title, message: message.into(), link, onward: None, version: &VERSION }
     }
 
-    /// With a sign-in that leads to `path`.
+    /// Adds a link to a sign-in that leads to `path`.
     pub(crate) fn again(self, path: &str) -> Self {
         self.link(&format!("/console/sign-in?to={}", encoded(path)), "Sign in again")
     }

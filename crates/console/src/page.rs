@@ -4,7 +4,7 @@ use askama::Template;
 use axum::response::{Html, IntoResponse, Response};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 
-/// The policy of the receipts, and forms may be sent only to this service.
+/// The policy of the receipts. In addition, forms may be sent only to this service.
 const POLICY: (HeaderName, HeaderValue) = (
     header::CONTENT_SECURITY_POLICY,
     HeaderValue::from_static(
@@ -29,7 +29,7 @@ pub(crate) fn page(status: StatusCode, template: &impl Template) -> Response {
     }
 }
 
-/// To a page that is read, after something was done.
+/// Redirects to a page after an act.
 pub(crate) fn see(path: &str) -> Response {
     let Ok(location) = HeaderValue::from_str(path) else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();

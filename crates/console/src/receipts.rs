@@ -9,8 +9,8 @@ use http::{HeaderValue, StatusCode, header};
 
 use crate::{Console, page::see, query::encoded, view::View};
 
-/// The parameters have other names than in the receipts' own addresses, which are read by name. A
-/// call has the extensions of the page's request, which include its parameters.
+/// The path parameters must not have the names that the receipts' own addresses use. A call has the
+/// extensions of the page's request, and these include the request's parameters.
 pub(crate) fn router() -> Router<Console> {
     Router::new()
         .route("/console/receipts/{of}", get(show))

@@ -19,9 +19,9 @@ use crate::{
     view::View,
 };
 
-/// The agents of a page.
+/// The number of agents on a page.
 const PAGE: i32 = 50;
-/// The word for a filter that is not set, as the address has it.
+/// The value of an unset filter in the address.
 const ANY: &str = "any";
 /// The states in the filter, and their words.
 const STATES: [(&str, &str); 5] = [
@@ -37,7 +37,7 @@ struct Agent {
     name: String,
     /// The description.
     about: String,
-    /// Where several tenants are shown.
+    /// Set if several tenants are shown.
     tenant: Option<String>,
     state: String,
 }
@@ -79,7 +79,7 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
     let listed = view.calls.call(rpc::LIST_PRINCIPALS, &request).await;
     let (listed, problem): (ListPrincipalsResponse, _) = match listed {
         Ok(listed) => (listed, None),
-        // The search took too long or is invalid. The page requests another one.
+        // If the search took too long or is invalid, the page requests another one.
         Err(status) if is_of_search(&status) && !sought.is_empty() => {
             (ListPrincipalsResponse::default(), Some(Problem::of(&status).in_words()))
         }

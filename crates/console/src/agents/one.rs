@@ -33,7 +33,7 @@ use crate::{
     view::View,
 };
 
-/// Something that lets the agent act.
+/// An authority that lets the agent act.
 struct Authority {
     kind: &'static str,
     id: String,
@@ -54,11 +54,11 @@ struct Given {
     state: String,
 }
 
-/// A list of delegations, or why it is not known.
+/// A list of delegations, or the reason why it is unknown.
 #[derive(Default)]
 struct GivenList {
     rows: Vec<Given>,
-    /// Whether there are more.
+    /// Whether there are further delegations.
     cut: bool,
     problem: Option<&'static str>,
 }
@@ -76,7 +76,7 @@ impl GivenList {
     }
 }
 
-/// The most delegations of a list.
+/// The maximum number of delegations in a list.
 const LISTED: usize = 100;
 
 #[derive(Template)]
@@ -90,7 +90,7 @@ struct AgentPage {
     state: String,
     stops: Stops,
     may_stop: bool,
-    /// Where its decisions and its requests for approval are listed, for who may read them.
+    /// The lists of its decisions and its requests for approval, if the person may read them.
     lists: Vec<(String, &'static str)>,
     authorities: Vec<Authority>,
     given: GivenList,
@@ -146,7 +146,7 @@ fn tenant(record: &DynamicMessage) -> Result<TenantId, Status> {
     id.map_err(|_| Status::internal("the record has no valid tenant"))
 }
 
-/// Where the page of a principal stands.
+/// The section of a principal's page.
 fn section(id: &str) -> Section {
     if is_agent(id) { Section::Agents } else { Section::Records }
 }
@@ -221,7 +221,7 @@ struct DelegationPage {
     budgets: Budgets,
     stops: Stops,
     may_stop: bool,
-    /// The grants that would end with it; `None` if the role may not read them.
+    /// The delegations that would end with this one. `None` if the role may not read them.
     below: Option<GivenList>,
     agents_below: Vec<Named>,
 }

@@ -13,7 +13,7 @@ use crate::{
 /// A stop that is in force.
 pub(super) struct Stop {
     pub(super) id: String,
-    /// In a few words: `invoice-bot`, `payment.* of invoice-bot`.
+    /// The stopped authority: `invoice-bot`, `payment.* of invoice-bot`.
     pub(super) what: String,
     pub(super) reason: String,
 }
@@ -22,13 +22,13 @@ pub(super) struct Stop {
 #[derive(Default)]
 pub(super) struct Stops {
     pub(super) stops: Vec<Stop>,
-    /// Whether there may be others, which were not read.
+    /// Whether there may be further stops that were not read.
     pub(super) cut: bool,
 }
 
-/// The stops that concern any of these ids of principals and delegations. A stop that names neither
-/// concerns all agents. The stops on `agent` itself are requested by its id if the tenant has too
-/// many stops to read.
+/// The stops that concern any of these ids of principals and delegations. A stop without a
+/// principal and a delegation concerns all agents. The stops on `agent` itself are requested by its
+/// id if the tenant has too many stops to read.
 pub(super) async fn on(
     view: &View,
     tenant: &TenantId,

@@ -64,7 +64,7 @@
     for (const menu of menus) if (!menu.contains(target)) menu.open = false;
   });
 
-  // A form that acts is sent once.
+  // A form with `data-once` is sent only once.
   for (const form of document.querySelectorAll("form[data-once]")) {
     form.addEventListener("submit", (event) => {
       if (form.dataset.sent) return event.preventDefault();
@@ -109,12 +109,12 @@
     if (rest > 120000 || (note.isConnected && document.hidden)) return show();
     if (!isFirst && Date.now() - asked < 20000) return show();
     asked = Date.now();
-    // Without a response the state is unknown until the next one.
+    // Without a response, the state is unknown until the next response.
     await fetch("/console/session", LIVE).then(heard).then(show, () => {});
   };
   if (root.dataset.sessionEnds) setInterval(ending, 5000);
 
-  // Changing parts of a page are reloaded in the background, unless a person is using them.
+  // Parts of a page that change are reloaded in the background, unless a person is using them.
   const inbox = document.getElementById("inbox"), changing = document.querySelector("[data-live]");
   const busy = () =>
     document.hidden || changing.querySelector(":checked") || changing.contains(document.activeElement);
@@ -154,7 +154,7 @@
   };
   if (changing) setInterval(look, 15000);
 
-  // Keys: on the list j, k and Enter; on a request a and d, which open the second step. They can be turned off.
+  // Keys: j, k and Enter on the list; a and d on a request, for its second step. Keys can be turned off.
   const off = () => localStorage.getItem("console-keys") === "off";
   const keys = document.querySelector("[data-keys-switch]");
   const label = () => { if (keys) keys.textContent = off() ? "Turn keys on" : "Turn keys off"; };

@@ -1,4 +1,4 @@
-//! The evidence of a decision: whether it is sealed, where in the log, and the bundle that verifies offline.
+//! The evidence of a decision: its seal, its place in the log, and the bundle to verify offline.
 
 use authority_model::proto::evidence::{EvidenceDocument, GetEvidenceRequest, SealDecisionRequest};
 use axum::{
@@ -22,9 +22,9 @@ use crate::{
 pub(super) enum Seal {
     Sealed(Box<Sealed>),
     NotYet,
-    /// The role may not read it.
+    /// The role may not read the evidence.
     Hidden,
-    /// It could not be read: whether it is sealed is not known.
+    /// The evidence could not be read: it is unknown whether the decision is sealed.
     Unread,
 }
 

@@ -12,7 +12,7 @@ use crate::{query::Pairs, view::View};
 pub(super) async fn export(view: View, RawQuery(query): RawQuery) -> Response {
     let query = Pairs::read(query.unwrap_or_default().as_bytes());
     let filter = Filter::of(&query);
-    // It has no pages, and an id is of the list's page.
+    // The export has no pages, and `id` is a parameter of the list's page.
     let own = ["page", "id"].into_iter().filter(|name| query.all(name).any(|one| !one.is_empty()));
     let ignored: Vec<_> = own.map(str::to_owned).chain(filter.ignored.clone()).collect();
     if !ignored.is_empty() {
@@ -40,7 +40,7 @@ pub(super) async fn export(view: View, RawQuery(query): RawQuery) -> Response {
     view.answer(answered.map(|answer| saved(answer, "decisions.ndjson")))
 }
 
-/// A document that is saved as a file of this name.
+/// Makes browsers save the document as a file with this name.
 pub(super) fn saved(mut answer: Response, name: &str) -> Response {
     let headers = answer.headers_mut();
     let disposition = format!("attachment; filename=\"{name}\"");

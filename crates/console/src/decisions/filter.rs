@@ -1,4 +1,4 @@
-//! The filter of decisions, which is the address of their list.
+//! The filter of decisions. Its members are the query of the list's address.
 
 use authority_decision::Reason;
 use authority_ids::{PrincipalId, TenantId};
@@ -11,7 +11,7 @@ use crate::{query::Pairs, view::View};
 pub(super) const OUTCOMES: [(&str, &str); 4] =
     [("", "All"), ("allow", "Allowed"), ("require_approval", "Held"), ("deny", "Denied")];
 
-/// Spans, and their words in the filter.
+/// Spans of time, and their words in the filter.
 pub(super) const SPANS: [(&str, &str); 5] = [
     ("", "Any time"),
     ("1h", "The last hour"),
@@ -20,7 +20,7 @@ pub(super) const SPANS: [(&str, &str); 5] = [
     ("30d", "The last 30 days"),
 ];
 
-/// Names in an address that the list's page gives, besides its filter.
+/// Parameters of the list's page besides its filter.
 const OWN: [&str; 2] = ["page", "id"];
 
 /// A person's filter. An empty text matches all.
@@ -42,7 +42,7 @@ pub(super) struct Filter {
 impl Filter {
     pub(super) fn of(query: &Pairs) -> Self {
         let text = |name: &str| query.text(name).trim().to_owned();
-        // By its value, or by the word for it.
+        // Finds an entry by its value or by its word.
         let known = |name: &str, list: &[(&str, &str)]| {
             let asked = text(name);
             let is_it = |(value, word): &&(&str, &str)| {
@@ -108,7 +108,7 @@ impl Filter {
         form_urlencoded::Serializer::new(String::new()).extend_pairs(given.chain(page)).finish()
     }
 
-    /// The later of the span's begin and the first day's.
+    /// Returns the later beginning: of the span or of the first day.
     pub(super) fn since(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let span = match self.span.as_str() {
             "1h" => Some(TimeDelta::hours(1)),
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(days.since(now), at("2026-03-01T00:00:00Z"));
         assert_eq!(days.until(), at("2026-04-01T00:00:00Z"));
         assert_eq!(days.query(None), "from=2026-03-01&to=2026-03-31");
-        // Of a span and a day the later begins.
+        // If both a span and a day are given, the later beginning counts.
         assert_eq!(filter("span=24h&from=2026-03-01").since(now), at("2026-11-23T10:00:00Z"));
         assert_eq!(filter("span=24h&from=2026-11-24").since(now), at("2026-11-24T00:00:00Z"));
         for none in ["", "from=&to=", "from=soon&to=2026-13-01", "from=2026-03-01&from=2026-03-02"]

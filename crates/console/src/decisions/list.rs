@@ -24,13 +24,13 @@ use crate::{
 };
 
 const PAGE: i32 = 50;
-/// Agents that the filter proposes.
+/// The maximum number of agents that the filter proposes.
 const PROPOSED: i32 = 200;
 
 struct Item {
     id: String,
     agent: String,
-    /// Where several tenants are shown.
+    /// Set if several tenants are shown.
     tenant: Option<String>,
     action: String,
     word: &'static str,

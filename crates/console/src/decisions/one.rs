@@ -36,7 +36,7 @@ use crate::{
     view::View,
 };
 
-/// What became of a permitted action.
+/// The reported outcome of a permitted action.
 struct Report {
     outcome: String,
     detail: Option<String>,
@@ -63,7 +63,7 @@ struct DecisionPage {
     at: Option<Moment>,
     valid_until: Option<Moment>,
     approval: Option<(String, &'static str)>,
-    /// Who approved it, where it was permitted so.
+    /// The approvals that permitted it, if any.
     approved_by: Vec<Act>,
     /// The askers, from the request for approval.
     asked_by: Vec<String>,
@@ -100,7 +100,7 @@ pub(super) async fn show(
     )
 }
 
-/// The decision: with its trace and context, where the role reads those.
+/// Reads the decision, with its trace and its context if the role may read these.
 async fn read(view: &View, id: &str) -> Result<GetDecisionResponse, Status> {
     let decision_id = id.to_owned();
     if view.may(rpc::INSPECT_DECISION) {
@@ -132,7 +132,7 @@ async fn shown(view: &View, id: &str, sealed_now: bool) -> Result<Response, Stat
     let pack = decision.evidence_pack.unwrap_or_default();
     let mut reasons = decision.reasons.iter().map(|code| CodeWithMeaning::reason(code));
     let about = names.get(&subject);
-    // Only a principal that there is can be stopped.
+    // Only an existing principal can be stopped.
     let known = about.map_or("", |_| subject.as_str());
     let title = format!("{}: {action}, {word}", agent.name);
     let frame = view.frame(title, Section::Decisions);

@@ -16,7 +16,7 @@ pub(super) struct People {
 }
 
 impl People {
-    /// Empty without a request, or if the role may not read it.
+    /// Empty if there is no request for approval, or if the role may not read it.
     pub(super) async fn of(view: &View, decision: &GetDecisionResponse) -> Self {
         let id = decision.approval_id.as_deref().filter(|_| view.may(rpc::GET_APPROVAL));
         let Some(id) = id else { return Self::default() };

@@ -12,7 +12,7 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// Of a decision that was read with its context, if the person `reads` contexts.
+    /// Returns a decision's question. `reads`: whether the person may read contexts.
     pub(super) fn of(decision: &GetDecisionResponse, reads: bool) -> Self {
         let request = decision.record.as_ref().and_then(|record| record.0.get("request"));
         let mut members = request.and_then(Value::as_object).cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Replay: a sealed decision is decided again. The signed result shows whether it is the same.
+//! Replay: a sealed decision is made again. The signed result compares both.
 
 use askama::Template;
 use authority_model::proto::evidence::{EvidenceDocument, MintReplayProofRequest};

@@ -8,7 +8,7 @@ use crate::{records::Link, text::CodeWithMeaning, view::View};
 pub(super) struct StageView {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
-    /// As the API has it; also the colour.
+    /// The API's word for the outcome, which also determines the colour.
     pub(super) word: &'static str,
     pub(super) label: &'static str,
     pub(super) reason: Option<CodeWithMeaning>,
@@ -18,7 +18,7 @@ pub(super) struct StageView {
 }
 
 pub(super) struct CheckView {
-    /// In words, the ids among them with their pages.
+    /// The check in words. The ids link to their pages.
     pub(super) check: Vec<Link>,
     pub(super) detail: Option<Vec<Link>>,
     pub(super) code: Option<String>,

@@ -15,7 +15,7 @@ const LASTS: TimeDelta = TimeDelta::minutes(1);
 pub(super) struct Grant {
     pub(super) holder: Holder,
     pub(super) nonce: String,
-    /// Of PKCE, by S256.
+    /// The `code_challenge` of PKCE, by the method S256.
     pub(super) challenge: String,
 }
 
@@ -38,7 +38,7 @@ impl Codes {
         Some(code)
     }
 
-    /// The code's grant, and its time in seconds since 1970.
+    /// Takes the code's grant. Also returns when the code was issued, in seconds since 1970.
     pub(super) fn take(&self, code: &str, verifier: &str) -> Option<(Grant, i64)> {
         let (grant, at) = self.given.lock().remove(code)?;
         let challenge = URL_SAFE_NO_PAD.encode(sha256(verifier.as_bytes()));

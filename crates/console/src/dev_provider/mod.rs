@@ -31,7 +31,7 @@ pub(crate) const CLIENT_ID: &str = "authority-console";
 /// The demonstration's tenant.
 const DEMO: &str = "svc:tenant:acme";
 
-/// Somebody of the demonstration.
+/// A person of the demonstration.
 struct Person {
     name: &'static str,
     email: &'static str,
@@ -40,7 +40,7 @@ struct Person {
     about: &'static str,
 }
 
-/// People of the demonstration's records have the addresses from these records.
+/// People who are also in the demonstration's records have the same addresses there.
 const PEOPLE: [Person; 6] = [
     Person {
         name: "First approver",
@@ -104,7 +104,7 @@ impl DevPages {
             .with_state(self)
     }
 
-    /// Why a request for a code is refused.
+    /// Returns the reason why a request for a code is refused.
     fn problem(&self, asked: &Pairs) -> Option<&'static str> {
         [
             ("response_type", "code"),
@@ -125,7 +125,7 @@ impl DevPages {
 struct Choice {
     people: &'static [Person],
     tenant: &'static str,
-    /// The request for a code, as it came.
+    /// The request for a code, unchanged.
     asked: String,
     version: &'static str,
 }

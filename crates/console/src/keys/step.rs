@@ -39,7 +39,7 @@ impl KeyOperation {
         }
     }
 
-    /// `Replace the evidence key?`; a replacement is named by an id of its own.
+    /// `Replace the evidence key?`. The id of a replacement contains no purpose.
     pub(super) fn question(self, of: &str) -> String {
         let purpose = of.strip_prefix("svc-").and_then(|rest| rest.split('-').next());
         match (self, purpose) {

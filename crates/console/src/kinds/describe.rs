@@ -55,7 +55,7 @@ pub(super) fn example(file: &FileDescriptor, path: &[i32]) -> String {
     written.split_once(EXAMPLE).map_or("", |(_, example)| example).trim().to_owned()
 }
 
-/// The marks of lines in comments that are for programs. They follow the description.
+/// The marks of comment lines for programs. These lines follow the description.
 const EXAMPLE: &str = "Example:";
 const VALUES: &str = "Values:";
 
@@ -78,7 +78,7 @@ pub(super) fn words(name: &str, at_start: bool) -> String {
     for (index, word) in name.split(['_', '-']).enumerate() {
         words.push(match word {
             "api" | "id" | "url" | "ip" | "jwks" => word.to_ascii_uppercase(),
-            // The parameter of lists that are searched.
+            // The search parameter of lists.
             "q" if name == "q" => "Search".to_owned(),
             "ids" => "IDs".to_owned(),
             _ if index == 0 && at_start => capitalized(word),

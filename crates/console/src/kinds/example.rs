@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::describe::{below, example as of_comment, extension};
 
-/// How deep a message is described.
+/// The maximum depth of messages in an example.
 const DEPTH: usize = 3;
 
 /// A value that the member could have, as JSON in one line.
@@ -22,7 +22,7 @@ pub(super) fn example(field: &FieldDescriptor) -> Option<String> {
     Some(value.or_else(|| made(field, DEPTH))?.to_string())
 }
 
-/// A value made of the rules and examples of the descriptors.
+/// A value made from the rules and examples of the descriptors.
 fn made(field: &FieldDescriptor, depth: usize) -> Option<Value> {
     let one = match field.kind() {
         FieldKind::Message(message) => of_message(&message, depth.checked_sub(1)?)?,
@@ -45,7 +45,7 @@ fn of_message(message: &MessageDescriptor, depth: usize) -> Option<Value> {
     if !message.package_name().starts_with("authority.") {
         return None;
     }
-    // Not all of a message's fields can always be given together.
+    // Some fields can't be given together. The message's own example is therefore preferred.
     let own = of_comment(&message.parent_file(), message.path());
     if let Ok(own) = serde_json::from_str(&own) {
         return Some(own);
@@ -72,7 +72,7 @@ fn word(field: &FieldDescriptor) -> String {
     if own.is_empty() { "…".to_owned() } else { own }
 }
 
-/// A day, where the member is a number of seconds; or else one.
+/// Returns a day if the member is a number of seconds, otherwise 1.
 fn number(field: &FieldDescriptor) -> Value {
     Value::from(if field.name().ends_with("_seconds") { 86_400 } else { 1 })
 }

@@ -1,11 +1,10 @@
-//! The kinds of records that the console does not treat as the protos alone define, with the
-//! reasons.
+//! The kinds of records with pages that differ from the protos' definition, with the reasons.
 
 use super::operation::{Operation, Shape};
 
 /// The differences of a kind.
 pub(super) struct Exception {
-    /// As in ids.
+    /// The kind's name in ids.
     kind: &'static str,
     /// The description, if the proto describes only the message.
     pub(super) about: Option<&'static str>,
@@ -15,7 +14,7 @@ pub(super) struct Exception {
     pub(super) is_left_out: bool,
     /// A record's separate page: its part of the address, and the text of the link to it.
     pub(super) page: Option<(&'static str, &'static str)>,
-    /// Whether its records are only read here.
+    /// Whether people can only read its records here.
     is_read_only: bool,
     /// Operations that have no form here, by their words.
     without: &'static [&'static str],
@@ -29,7 +28,7 @@ pub(super) struct Exception {
     pub(super) first_state: Option<&'static str>,
 }
 
-/// A kind as the protos have it.
+/// A kind without exceptions.
 const USUAL: Exception = Exception {
     kind: "",
     about: None,
@@ -62,9 +61,10 @@ static EXCEPTIONS: [Exception; 9] = [
         part_of: Some("policy_id"),
         ..USUAL
     },
-    // People can answer only a request that their session has opened: it has its own pages.
+    // Approvals have their own pages: people can answer only requests that their session has
+    // opened.
     Exception { kind: "approval", is_left_out: true, ..USUAL },
-    // A text comes into force on its own page alone, after a trial.
+    // A policy's text is activated only on the policy's own page, after a trial.
     Exception {
         kind: "policy",
         warning: Some(

@@ -21,7 +21,7 @@ use super::{
 pub(crate) struct Kind {
     /// Its part of an address: `api-keys`.
     pub(crate) path: String,
-    /// As in ids: `api_key`.
+    /// The name in ids: `api_key`.
     pub(crate) singular: String,
     /// `API key`.
     pub(crate) one: String,
@@ -36,13 +36,13 @@ pub(crate) struct Kind {
     pub(super) finals: Vec<String>,
     pub(crate) list: Operation,
     pub(crate) get: Operation,
-    /// The members that name a link between records, in the place of an id; empty for any other kind.
+    /// The members that identify a link between records instead of an id. Empty for any other kind.
     key: Vec<String>,
-    /// All others.
+    /// All other operations.
     pub(crate) operations: Vec<Operation>,
 }
 
-/// The headings, in their order: a package, whether its records can be edited, and the words for both.
+/// The headings, in their order. Each has a package, whether the records can be edited, and a label.
 const AREAS: [(&str, Option<bool>, &str); 8] = [
     ("authority.delegation.v1", None, "Delegations and keys"),
     ("authority.keys.v1", None, "Delegations and keys"),
@@ -75,7 +75,7 @@ impl Kind {
         KINDS.iter().find(|kind| kind.path == path)
     }
 
-    /// The kind that an id is of: `svc:<kind>:…`, or `svc:ent:<tenant>:<kind>:…`.
+    /// The kind in an id: `svc:<kind>:…`, or `svc:ent:<tenant>:<kind>:…`.
     pub(crate) fn of_id(id: &str) -> Option<&'static Self> {
         let singular = match IdParts::of(id)?.kind {
             "agent" => "principal",
@@ -84,13 +84,13 @@ impl Kind {
         KINDS.iter().find(|kind| kind.singular == singular)
     }
 
-    /// The operation on one record that an address names.
+    /// The operation on one record with this word in an address.
     pub(crate) fn verb(&self, word: &str) -> Option<&Operation> {
         let is_verb = |shape| matches!(shape, Shape::Edit | Shape::Verb);
         self.operations.iter().find(|verb| is_verb(verb.shape) && verb.word == word)
     }
 
-    /// The operation without a record that an address names.
+    /// The operation without a record, with this word in an address.
     pub(crate) fn maker(&self, word: &str) -> Option<&Operation> {
         let is_maker = |shape| matches!(shape, Shape::Create | Shape::Other);
         self.operations.iter().find(|maker| is_maker(maker.shape) && maker.word == word)
@@ -115,7 +115,7 @@ impl Kind {
         }
     }
 
-    /// Whether a record is named by its id alone.
+    /// Whether the id alone identifies a record.
     pub(crate) fn has_ids(&self) -> bool {
         self.key.is_empty()
     }
@@ -125,12 +125,12 @@ impl Kind {
         self.exception().withholds(shape, member)
     }
 
-    /// The state that a form makes a record in, where that is not the person's choice.
+    /// The state of new records, if people can't choose it.
     pub(crate) fn first_state(&self) -> Option<&'static str> {
         self.exception().first_state
     }
 
-    /// Why an operation is not for this record as it is now.
+    /// The reason why an operation is not possible in the record's current state.
     pub(crate) fn barrier(&self, word: &str, record: &DynamicMessage) -> Option<String> {
         let operation = self.operations.iter().find(|operation| operation.word == word);
         let changed = operation.map_or(&[][..], |operation| operation.states.as_slice());

@@ -23,9 +23,9 @@ pub(crate) struct Member {
     pub(crate) input: Input,
     /// Whether it can be absent, which differs from zero.
     pub(crate) is_optional: bool,
-    /// Whether the field is a list that bounds something. An empty one sets no bound.
+    /// Whether the field is a list that bounds something. An empty list sets no bound.
     pub(crate) bounds: bool,
-    /// A value that it could have, where it is written as JSON.
+    /// An example value, if the member is written as JSON.
     pub(crate) example: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Member {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Written {
     Always,
-    /// When the record is made.
+    /// Only when the record is created.
     Once,
     ByTheService,
 }
@@ -106,7 +106,7 @@ impl Member {
     /// The text does not fit the member. The error describes the valid form.
     pub(crate) fn read(&self, form: &Pairs, name: &str) -> Result<Option<Value>, String> {
         let text = form.text(name).replace("\r\n", "\n");
-        // Other spaces are a text's own.
+        // Only ASCII spaces are trimmed: other spaces belong to the text.
         let trimmed = text.trim_ascii();
         let filled = |value: Vec<Value>| (!value.is_empty()).then_some(Value::Array(value));
         let plain = || (!trimmed.is_empty()).then(|| Value::from(trimmed));
@@ -138,7 +138,7 @@ impl Member {
         })
     }
 
-    /// A value as a form's text.
+    /// Formats a value as the text in a form.
     pub(crate) fn text(&self, value: Option<&Value>) -> String {
         match (value, &self.input) {
             (None | Some(Value::Null), _) => String::new(),

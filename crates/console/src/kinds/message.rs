@@ -1,4 +1,4 @@
-//! Messages of any kind: from JSON and to it.
+//! Converts messages of any type from and to JSON.
 
 use prost_reflect::{
     DynamicMessage, FieldDescriptor, Kind as FieldKind, MessageDescriptor, SerializeOptions,
@@ -18,8 +18,8 @@ pub(crate) fn json(message: &DynamicMessage) -> Map<String, Value> {
     }
 }
 
-/// The value with the members of its objects by name: a free-form member has no order of its own. Its numbers are
-/// floating; whole ones are shown as such.
+/// Sorts the members of objects by name, because a free-form member has no order. Its numbers are floating-point:
+/// whole numbers are shown without a fraction.
 fn tidy(value: Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -67,14 +67,14 @@ pub(crate) fn text(message: &DynamicMessage, name: &str) -> String {
     value.and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-/// Sets a text, where the message has such a member.
+/// Sets a text if the message has such a member.
 pub(crate) fn set_text(message: &mut DynamicMessage, name: &str, text: &str) {
     if message.try_set_field_by_name(name, Proto::String(text.to_owned())).is_err() {
         tracing::debug!(field = name, "skipped a field that a request does not have");
     }
 }
 
-/// The messages of the first list that the message has.
+/// The items of the first list of messages in the message.
 pub(crate) fn listed(message: &DynamicMessage) -> Vec<DynamicMessage> {
     let is_list =
         |field: &FieldDescriptor| field.is_list() && matches!(field.kind(), FieldKind::Message(_));

@@ -13,11 +13,11 @@ pub(crate) enum Shape {
     List,
     Get,
     Create,
-    /// Changes the members of a record that a mask names.
+    /// Changes members of a record. A mask lists these members.
     Edit,
     /// Does something to one record.
     Verb,
-    /// Makes a record otherwise than from its members.
+    /// Creates a record in another way than from its members.
     Other,
 }
 
@@ -38,19 +38,19 @@ pub(crate) struct Operation {
     pub(crate) output: MessageDescriptor,
     /// The member of the request with a record, or with its changes.
     pub(crate) body: Option<FieldDescriptor>,
-    /// The states of a record that it changes; empty for every state that is not final.
+    /// The states in which it can change a record. Empty: all states that are not final.
     pub(super) states: Vec<String>,
 }
 
-/// Words of operations after which something works no longer.
+/// Words of operations that end something.
 const ENDS: [&str; 8] =
     ["delete", "revoke", "suspend", "deprecate", "quarantine", "withdraw", "pause", "release"];
 
-/// The words of operations with a permanent end.
+/// Words of operations that end a record permanently.
 const FOR_GOOD: [&str; 2] = ["delete", "revoke"];
 
 impl Operation {
-    /// The operation, if it is one on single records of this kind or lists them.
+    /// Returns the operation if it concerns a single record of this kind or lists such records.
     pub(super) fn of(method: &MethodDescriptor, record: &MessageDescriptor) -> Option<Self> {
         if method.is_server_streaming() || is_always_refused(method) {
             return None;
@@ -77,7 +77,7 @@ impl Operation {
         })
     }
 
-    /// The message that a form for it fills.
+    /// The message that the operation's form fills.
     pub(crate) fn form(&self) -> MessageDescriptor {
         let of_body = self.body.as_ref().and_then(|body| match body.kind() {
             FieldKind::Message(message) => Some(message),
@@ -86,7 +86,7 @@ impl Operation {
         of_body.unwrap_or_else(|| self.input.clone())
     }
 
-    /// That it failed: `Secret not rotated`.
+    /// The heading after a failure: `Secret not rotated`.
     pub(crate) fn undone(&self) -> String {
         match self.done.rsplit_once(' ') {
             _ if self.shape == Shape::Edit => "Not saved".to_owned(),

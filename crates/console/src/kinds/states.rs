@@ -10,7 +10,7 @@ use super::{
     message::{json, text},
 };
 
-/// Operations of a kind that require a value of a member, each with the reason why it is missing.
+/// Operations of a kind that require a value of a member, each with the text for a missing value.
 const NEEDS: [(&str, &str, &str, &str); 1] =
     [("delegation", "withdraw", "standing", "it has no standing approval")];
 
@@ -24,7 +24,7 @@ pub(super) fn finals(record: &MessageDescriptor) -> Vec<String> {
         .unwrap_or_default()
 }
 
-/// The states of the record that a method changes; empty for every state that is not final.
+/// The states in which a method can change the record. Empty: all states that are not final.
 pub(super) fn changed_by(method: &MethodDescriptor) -> Vec<String> {
     let option = extension(&method.options(), "authority.rest.v1.rest");
     option
@@ -33,7 +33,7 @@ pub(super) fn changed_by(method: &MethodDescriptor) -> Vec<String> {
         .unwrap_or_default()
 }
 
-/// Why an operation is not for this record now. `changed` are the states that the operation changes.
+/// Why the operation is not possible now. `changed`: the states in which it can change a record.
 pub(super) fn barrier(
     kind: &str,
     word: &str,

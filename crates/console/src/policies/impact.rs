@@ -74,7 +74,7 @@ impl Impact {
 /// Runs the text, in the place of the policy's present one, against the tenant's last decisions.
 ///
 /// # Errors
-/// As the operation answers.
+/// The errors of the operation.
 pub(super) async fn run(view: &View, policy: &Policy, cedar: &str) -> Result<Impact, Status> {
     let candidate = CandidatePolicy {
         policy_id: Some(policy.id.clone()),

@@ -57,7 +57,7 @@ impl Trial {
     /// Checks the text, where the role may, and runs it if it is valid.
     ///
     /// # Errors
-    /// As the operations answer.
+    /// The errors of the operations.
     pub(super) async fn of(view: &View, policy: &Policy, cedar: &str) -> Result<Self, Status> {
         let mut trial = Self::checked(view, policy, cedar).await?;
         if trial.problems.is_empty() {

@@ -15,7 +15,7 @@ pub(crate) struct Answered {
 /// Calls the operation.
 ///
 /// # Errors
-/// As the operation answers.
+/// The errors of the operation.
 pub(crate) async fn call(
     view: &View,
     operation: &Operation,

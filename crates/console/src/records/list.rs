@@ -76,7 +76,7 @@ struct Item {
     address: String,
     id: String,
     title: String,
-    /// Where several tenants are shown.
+    /// Set if several tenants are shown.
     tenant: Option<String>,
     state: String,
     made: Option<Moment>,
@@ -166,7 +166,7 @@ async fn records(view: &View, kind: &str, query: &Pairs) -> Result<Response, Sta
     Ok(page(status.unwrap_or(StatusCode::OK), &shown))
 }
 
-/// Parameters of an address that the list's page gives, besides its filters.
+/// Parameters of the list's page besides its filters.
 const OWN: [&str; 3] = ["page", "did", "proof"];
 
 /// The names of parameters that the list does not have, each once.
