@@ -1,4 +1,4 @@
-//! What did not work, in words, with what to do about it.
+//! Failures in words, with advice.
 
 use askama::Template;
 use authority_api::error::ErrorCode;

@@ -15,7 +15,7 @@ impl Pairs {
         is_exact.then(|| Self::read(text))
     }
 
-    /// Several values of `id`.
+    /// Creates parameters with several values of `id`.
     pub(crate) fn of_ids(ids: &[&str]) -> Self {
         Self(ids.iter().map(|id| ("id".to_owned(), (*id).to_owned())).collect())
     }
@@ -26,7 +26,7 @@ impl Pairs {
         found.next().filter(|value| !value.is_empty() && found.next().is_none())
     }
 
-    /// The same, and the empty text for none.
+    /// Like [`Self::one`], with the empty text if there is no value.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.one(name).unwrap_or_default()
     }
@@ -35,8 +35,8 @@ impl Pairs {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Whether a name is repeated that may not be. `these` lists the names that may. An entry that
-    /// ends with `.` covers every name that begins with it.
+    /// Whether a name is repeated that may occur only once. `these` lists the names that may be
+    /// repeated. An entry that ends with `.` covers every name that begins with it.
     pub(crate) fn repeats(&self, these: [&str; 4]) -> bool {
         let may = |name: &str| {
             these

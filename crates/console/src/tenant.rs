@@ -58,7 +58,7 @@ async fn choices(view: &View) -> Result<Response, Status> {
     Ok(page(StatusCode::OK, &TenantPage { frame, tenants, shows_all: shown.is_none() }))
 }
 
-/// The session goes on under another cookie.
+/// Selects a tenant. The session continues under a new cookie.
 async fn chosen(Posted { view, form }: Posted) -> Response {
     view.answer(shown(&view, form.one("tenant_id")).await)
 }

@@ -56,7 +56,7 @@ pub(crate) fn policy(name: &str, advice: Option<&str>) -> String {
     }
 }
 
-/// With a capital letter at its start.
+/// Returns the text with a capital letter at its start.
 pub(crate) fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();

@@ -8,9 +8,10 @@ use authority_decision::Pattern;
 /// The greatest edit distance of a name that is taken for a misspelt one.
 const SLIPS: usize = 2;
 
-/// The warning that no record of a tenant has this action, with the likely one. `None` if a record
-/// has it, or if a pattern permits it and no known action is similar. `names` are the actions and
-/// patterns of the tenant's tools, purposes and delegations. The action is not escaped in the text.
+/// The warning that no record of a tenant has this action, with the likely action. `None` if a
+/// record has it, or if a pattern permits it and no known action is similar. `names` are the
+/// actions and patterns of the tenant's tools, purposes and delegations. The text does not escape
+/// the action.
 #[must_use]
 pub fn unknown_action(action: &str, names: &BTreeSet<String>) -> Option<String> {
     let asked: Pattern = action.parse().ok()?;
@@ -21,7 +22,7 @@ pub fn unknown_action(action: &str, names: &BTreeSet<String>) -> Option<String> 
     let meant = nearest(action, names);
     let is_covered = patterns.iter().any(|known| asked.is_within(known));
     let said = match (is_covered, &meant) {
-        // What only a pattern permits may be meant as it is.
+        // An action that only a pattern permits may be correct.
         (true, None) => return None,
         (true, Some(_)) => "names",
         (false, _) => "has",
@@ -55,7 +56,7 @@ pub(crate) fn nearest(action: &str, names: &BTreeSet<String>) -> Option<String> 
     (slips <= most).then(|| near.clone())
 }
 
-/// The action below a pattern with the last parts of another one.
+/// The action below a pattern with the last parts of another action.
 fn below(pattern: &str, action: &str) -> Option<String> {
     let prefix = pattern.strip_suffix(".*")?;
     let depth = prefix.split('.').count();

@@ -47,7 +47,7 @@ const CHECKED: Duration = Duration::from_secs(8);
 const LIVE: &str = "x-console-live";
 
 impl FromRequestParts<Console> for View {
-    /// The way to a sign-in, or why there is none now.
+    /// A redirect to the sign-in, or the reason why there is none now.
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, console: &Console) -> Result<Self, Response> {
@@ -164,7 +164,7 @@ impl View {
         self.live
     }
 
-    /// Whether the API's rules let them call an operation.
+    /// Whether the API's rules let the person call an operation.
     pub(crate) fn may(&self, rpc: &str) -> bool {
         self.console.0.identity.permits(rpc, Via::Grpc(self.surfaces), &self.caller)
     }

@@ -30,7 +30,7 @@ use crate::{
     view::View,
 };
 
-/// The deliveries of a page.
+/// The number of deliveries on a page.
 const PAGE: i32 = 50;
 const STATES: [(&str, &str); 5] = [
     ("", "All"),
@@ -64,7 +64,7 @@ struct Delivery {
 struct Attempt {
     number: i32,
     at: Option<Moment>,
-    /// `503 after 120 ms`, or what happened without an answer.
+    /// `503 after 120 ms`, or the error if there was no answer.
     outcome: String,
     answer: Option<Argument>,
 }
@@ -74,7 +74,7 @@ struct Attempt {
 struct WebhookPage {
     frame: Frame,
     endpoint: WebhookEndpoint,
-    /// Until when only probes are sent, and why.
+    /// The end of the time in which only probes are sent, and the reason.
     held: Option<(Moment, &'static str)>,
     address: String,
     states: Vec<Choice>,

@@ -1,4 +1,4 @@
-//! Who may call an operation, in words: from the API's own rules.
+//! The people who may call an operation, in words, from the API's own rules.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ pub fn who_may(rpc: &str) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", and "))
 }
 
-/// The API's refusal of an operation to a role, with who may call it.
+/// Adds the people who may call an operation to the API's refusal of a role.
 pub(crate) fn explained(status: Status, rpc: &str) -> Status {
     let has_roles = |info: ErrorInfo| info.metadata.contains_key(PERMITTED_ROLES);
     let is_of_rules = status.code() == Code::PermissionDenied

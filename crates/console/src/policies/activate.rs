@@ -41,20 +41,20 @@ struct ConfirmPage {
     unknown: Vec<String>,
     /// Why it cannot be activated here.
     barrier: Option<&'static str>,
-    /// Whether the form was not taken for want of a reason.
+    /// Whether the form was refused because it has no reason.
     lacks_reason: bool,
-    /// Why it is activated, as it was typed.
+    /// The typed reason for the activation.
     reason: String,
-    /// Of the text that the page shows.
+    /// The digest of the text that the page shows.
     digest: String,
-    /// Of the text that it is compared with.
+    /// The digest of the text with which the page compares it.
     base: String,
     key: String,
 }
 
 const NOT_ACTIVATED: &str = "Not activated";
 
-/// In the place of a digest where no text is in force.
+/// Replaces the digest if no text is in force.
 const NOTHING: &str = "none";
 
 /// A version with its current text, and its effect.

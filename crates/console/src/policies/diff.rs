@@ -1,4 +1,4 @@
-//! Which lines differ between two texts.
+//! The lines that differ between two texts.
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! The last decisions of the tenant that a text would change, compared with the active policies,
-//! and how.
+//! The effect of a text on the tenant's last decisions, compared with the active policies.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +19,7 @@ use crate::{
     view::View,
 };
 
-/// How many of the newest decisions a text is run against.
+/// The number of newest decisions against which a text is run.
 const LAST: i32 = 200;
 /// The maximum number of changed decisions with an amount. Each amount takes a call.
 const AMOUNTS: usize = 20;
@@ -38,12 +37,12 @@ pub(super) struct Impact {
     pub(super) changed: Vec<Changed>,
 }
 
-/// A decision that would be another one.
+/// A decision that would have another outcome.
 pub(super) struct Changed {
     pub(super) id: String,
     pub(super) agent: String,
     pub(super) action: String,
-    /// `None` if it has none, or it was not read.
+    /// `None` if it has no amount or was not read.
     pub(super) amount: Option<Amount>,
     pub(super) at: Option<Moment>,
     pub(super) before: Verdict,
@@ -54,7 +53,7 @@ pub(super) struct Changed {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) word: &'static str,
-    /// `2 people, legal among them`, where people are needed.
+    /// `2 people, legal among them`, if people are needed.
     pub(super) people: Option<String>,
     pub(super) reason_code: Option<String>,
     /// Obligations and stop conditions.
@@ -71,7 +70,7 @@ impl Impact {
     }
 }
 
-/// Runs the text, in the place of the policy's present one, against the tenant's last decisions.
+/// Runs the text instead of the policy's current text against the tenant's last decisions.
 ///
 /// # Errors
 /// The errors of the operation.
@@ -88,7 +87,7 @@ pub(super) async fn run(view: &View, policy: &Policy, cedar: &str) -> Result<Imp
     of_change(view, policy, request).await
 }
 
-/// The last decisions without the policy.
+/// Makes the last decisions again without the policy.
 ///
 /// # Errors
 /// The errors of the operation.
@@ -100,7 +99,7 @@ pub(super) async fn without(view: &View, policy: &Policy) -> Result<Impact, Stat
     of_change(view, policy, request).await
 }
 
-/// The last decisions of the policy's tenant with the change in a request.
+/// Makes the last decisions of the policy's tenant again, with the change in `request`.
 ///
 /// # Errors
 /// The errors of the operation.
@@ -142,7 +141,7 @@ fn changed(view: &View, changed: ChangedDecision) -> Changed {
     }
 }
 
-/// The amount that a decision was about.
+/// The amount in a decision's request.
 async fn amount(view: &View, decision_id: String) -> Option<Amount> {
     if !view.may(rpc::INSPECT_DECISION) {
         return None;

@@ -1,4 +1,4 @@
-//! A version of a policy's text in the list of all: who wrote it, and who last put it in force, when and why.
+//! A version of a policy's text in the list of versions, with its author and its last activation.
 
 use authority_model::proto::registry::PolicyVersion;
 

@@ -1,8 +1,8 @@
 //! A policy's text: the active version, the draft, the effect of a change, and the activation.
 //!
-//! Every text that is activated here was run against decisions of the tenant: both the page that
-//! activates it and its form run it. People overwrite only texts that they have seen: every form
-//! names the version of the policy on its page.
+//! Every text that is activated here was run against decisions of the tenant: the page of the
+//! activation and its form both run the text. People overwrite only texts that they have seen:
+//! every form names the version of the policy on its page.
 
 mod activate;
 mod diff;
@@ -34,7 +34,7 @@ pub(crate) fn router() -> Router<Console> {
         .route("/console/policies/{id}/scope", get(scope::show).post(scope::try_out))
 }
 
-/// Where a policy's text is worked on.
+/// The address of the page with a policy's text.
 pub(crate) fn address(id: &str) -> String {
     format!("/console/policies/{}", encoded(id))
 }
@@ -42,7 +42,7 @@ pub(crate) fn address(id: &str) -> String {
 /// A policy as it is now.
 struct Present {
     policy: Policy,
-    /// Its version as a record, for `If-Match`.
+    /// The version of the policy's record, for `If-Match`.
     tag: String,
 }
 
@@ -54,7 +54,7 @@ impl Present {
         Ok(Self { tag: tag.unwrap_or_default().to_owned(), policy: decoded(answer)? })
     }
 
-    /// The text that decides, if one does.
+    /// The text in force, if there is one.
     fn in_force(&self) -> Option<&str> {
         let is_active = self.policy.state.as_deref() == Some("active");
         self.policy.cedar.as_deref().filter(|_| is_active)

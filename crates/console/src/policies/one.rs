@@ -53,7 +53,7 @@ struct PolicyPage {
     retired: Option<Moment>,
     /// Warnings about actions in its targets that no record of the tenant names.
     unknown: Vec<String>,
-    /// Why the text in force would be refused today.
+    /// The problems for which the text in force would be refused today.
     problems: Vec<Fault>,
     /// The version that can be activated, with its differences from the text in force.
     draft: Option<(i32, Vec<Line>)>,
@@ -111,13 +111,13 @@ impl PolicyPage {
         self.may_save && self.may_activate && (differs || !self.in_force)
     }
 
-    /// Whether the editor's text is none that is saved.
+    /// Whether the editor's text is unsaved.
     fn is_unsaved(&self) -> bool {
         let saved = self.policy.draft_cedar.as_deref().or(self.policy.cedar.as_deref());
         saved.unwrap_or_default() != self.text
     }
 
-    /// The characters of the editor's text that cannot be seen.
+    /// The invisible characters of the editor's text.
     fn hidden(&self) -> Option<String> {
         escape::hidden_in(&self.text)
     }

@@ -27,7 +27,7 @@ use crate::{
     view::View,
 };
 
-/// The target that everything matches.
+/// The target that every request matches.
 const EVERYWHERE: &str = "*";
 
 #[derive(Template)]
@@ -115,7 +115,7 @@ async fn tried(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> 
     Ok(page(status, &shown))
 }
 
-/// Without the place of the target in the request: the text names the target itself.
+/// Leaves out the target's place in the request, because the text contains the target.
 fn in_words(mut problem: Problem) -> String {
     for (name, _) in problem.members.iter_mut().filter(|(name, _)| name.contains("applies_to")) {
         "targets".clone_into(name);

@@ -54,7 +54,7 @@ impl Fault {
 }
 
 impl Trial {
-    /// Checks the text, where the role may, and runs it if it is valid.
+    /// Checks the text if the role may do so, and runs it if it is valid.
     ///
     /// # Errors
     /// The errors of the operations.

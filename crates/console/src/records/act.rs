@@ -76,7 +76,7 @@ pub(super) async fn act(
 const INVALID: &str = "Nothing was changed: a field is not valid.";
 
 impl Act {
-    /// The confirmation that is required before the form is sent on.
+    /// Returns the form again if a required confirmation is missing.
     fn unconfirmed(&self, filled: &SubmittedForm, form: &Pairs) -> Option<Content> {
         let content = Content::of(form.text("version"));
         if let Some(ending) = self.ending() {
@@ -111,7 +111,7 @@ impl Act {
         if self.operation.shape != Shape::Edit {
             return None;
         }
-        // Of a record that has changed since, the form shows the change first.
+        // If the record has changed since, the form shows this change first.
         let version = [("if-match", form.text("version"))];
         let headers = if version[0].1.is_empty() { &[][..] } else { &version[..] };
         let milder = milder::of(view, self.operation, request, headers).await;
@@ -168,7 +168,7 @@ impl Act {
         let mut filled = SubmittedForm::read(self.members(), form, record);
         let version = form.text("version");
         if !self.version().is_empty() && !is_one_tag(version) {
-            // Each form names the fields that it shows. Otherwise it could replace values that the
+            // Without the version of the shown record, the form could replace values that the
             // person has not seen.
             return Ok(Notice::unreadable_form(StatusCode::BAD_REQUEST).response());
         }
@@ -272,8 +272,8 @@ impl Act {
 
     /// The form again after another person changed the record. It has the current version of the
     /// record, and the current values of the fields that this person did not change. The fields
-    /// that this person changed show the current value next to the input. Sending the form again
-    /// changes that version.
+    /// that this person changed show the current value next to the input. If the form is sent
+    /// again, it changes the current version.
     async fn moved(&self, view: &View, mut filled: SubmittedForm) -> Result<Response, Status> {
         let is_edit = self.operation.shape == Shape::Edit;
         if let (true, Some(about)) = (is_edit, &self.about) {
@@ -302,7 +302,7 @@ impl Act {
     }
 }
 
-/// Whether it is a single entity tag: neither `*` nor a list (RFC 9110, section 13.1.1).
+/// Whether `text` is a single entity tag: neither `*` nor a list (RFC 9110, section 13.1.1).
 fn is_one_tag(text: &str) -> bool {
     let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
     inner.is_some_and(|inner| !inner.contains('"'))

@@ -1,4 +1,4 @@
-//! Calls of a kind's operations, whatever their messages.
+//! Calls of a kind's operations, with messages of any type.
 
 use prost_reflect::DynamicMessage;
 use tonic::Status;

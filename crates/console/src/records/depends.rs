@@ -22,7 +22,7 @@ use crate::{
 pub(super) enum Depends {
     /// The API does not report consequences for this kind of record.
     Unknown,
-    /// It could not be read now, or the role may not read it.
+    /// The consequences could not be read now, or the role may not read them.
     Unread,
     Known(Ended),
 }
@@ -33,7 +33,7 @@ pub(super) struct Ended {
     pub(super) delegations: Vec<Permits>,
     /// Delegations that are not listed.
     pub(super) more: usize,
-    /// Who acts under them.
+    /// The agents that act under these delegations.
     pub(super) agents: Vec<Named>,
     pub(super) more_agents: usize,
 }
@@ -55,13 +55,13 @@ pub(super) struct Permits {
     pub(super) state: String,
 }
 
-/// The most delegations, and the most names of agents, on the page.
+/// The maximum number of delegations, and of agents' names, on the page.
 const LISTED: usize = 20;
 /// The kinds of records that are counted for a tenant.
 const COUNTED: [&str; 5] = ["principals", "delegations", "policies", "tools", "workspaces"];
 
 impl Depends {
-    /// Of a record with these members.
+    /// Reads the consequences for a record with these members.
     pub(super) async fn of(view: &View, kind: &Kind, members: &Map<String, Value>) -> Self {
         let text = |name: &str| members.get(name).and_then(Value::as_str).unwrap_or_default();
         let id = text("id");
@@ -99,7 +99,7 @@ async fn of_principal(view: &View, id: &str) -> Option<Ended> {
     Some(ended(view, radius, sentence).await)
 }
 
-/// Where the policy of a target applies without it.
+/// Describes where a target's policy would apply without this target.
 async fn of_target(view: &View, policy_id: &str, target: &str) -> Option<Ended> {
     if !view.may(rpc::GET_POLICY) {
         return None;
@@ -130,7 +130,7 @@ fn without_target(policy: &Policy, target: &str) -> String {
     )
 }
 
-/// How many records of the kinds that matter most it has.
+/// Counts a tenant's records of the most important kinds.
 async fn of_tenant(view: &View, id: &str) -> Option<Ended> {
     let counts = some_at_once(COUNTED.iter().map(|path| count(view, path, id))).await;
     let counts: Option<Vec<String>> = counts.into_iter().collect();

@@ -1,7 +1,7 @@
 //! Warnings that a form shows before it is submitted.
 //!
-//! For a delegation: it has no limit, an action may be misspelt, or a narrowing can't be undone. For a rule that
-//! binds requests: what requests no longer have to meet.
+//! A delegation's form warns if it has no limit, if an action may be misspelt, or that narrowing can't be
+//! undone. The form of a rule for requests lists the requirements that would end.
 
 use serde_json::{Map, Value};
 

@@ -16,7 +16,7 @@ pub(super) struct Ending {
     /// The parties and actions of a delegation; `None` for other records.
     pub(super) grant: Option<Grant>,
     pub(super) depends: Depends,
-    /// What requests no longer have to meet afterwards; empty until the API has been queried.
+    /// The requirements for requests that would end. Empty until the API has been queried.
     pub(super) milder: Vec<String>,
     /// The text to type as confirmation.
     pub(super) typed: String,
@@ -73,7 +73,7 @@ impl Grant {
     }
 }
 
-/// The name, or the operation's word where a record has none that can be typed.
+/// The record's name, or the operation's word if the name can't be typed.
 fn to_type(name: String, word: &str) -> String {
     let is_name = !name.trim().is_empty() && !name.contains(" · ");
     if is_name && name.chars().count() <= LONGEST { name } else { word.to_owned() }

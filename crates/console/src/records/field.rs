@@ -46,13 +46,13 @@ pub(super) struct Field {
 const PREFIX: &str = "m.";
 /// The prefix of the fields with fingerprints of the given values.
 const GIVEN: &str = "given.";
-/// Characters of a fingerprint.
+/// The number of characters of a fingerprint.
 const FINGERPRINT: usize = 16;
 /// The field that lists the form's check boxes.
 const SHOWN: &str = "shown";
 
 impl Field {
-    /// With the value that the member has.
+    /// Creates a field with the member's value.
     pub(super) fn of(member: Member, value: Option<&Value>) -> Self {
         let chosen = match value {
             Some(Value::Array(items)) => items.iter().map(plain).collect(),
@@ -189,7 +189,7 @@ impl Field {
         }
     }
 
-    /// Adds what its words mean, in a form of this kind of records.
+    /// Adds the meanings of its words in a form for this kind of records.
     pub(super) fn explain(&mut self, kind: &str) {
         let name = &self.member.name;
         let of = |word: &String| Some((word.clone(), meanings::meaning(kind, name, word)?));
@@ -204,7 +204,7 @@ impl Field {
         found.map_or("", |(_, sentence)| *sentence)
     }
 
-    /// Whether it has a value that none of its options is.
+    /// Whether its value is not among its options.
     pub(super) fn is_other(&self) -> bool {
         !self.text.is_empty() && !self.options.iter().any(|(value, _)| *value == self.text)
     }
@@ -239,7 +239,7 @@ impl Field {
         }
     }
 
-    /// The kind of its field, for the template.
+    /// The kind of form field, for the template.
     pub(super) fn kind(&self) -> &'static str {
         match self.member.input {
             Input::Flag => "flag",
@@ -254,7 +254,7 @@ impl Field {
         }
     }
 
-    /// What to write, where the kind of the field does not show it.
+    /// A hint about the input, if the kind of field does not make it clear.
     pub(super) fn hint(&self) -> &'static str {
         match self.member.input {
             Input::Lines => "One in each line.",
@@ -272,7 +272,7 @@ pub(super) struct SubmittedForm {
 }
 
 impl SubmittedForm {
-    /// `record` has the members as they are, if the form edits one.
+    /// Reads a submitted form. `record` has the current members if the form edits a record.
     pub(super) fn read(
         members: Vec<Member>,
         form: &Pairs,
@@ -290,7 +290,7 @@ impl SubmittedForm {
         Self { fields, values }
     }
 
-    /// Whether every text is what its member holds, as far as that can be seen here.
+    /// Whether every text is valid for its member, as far as the console can check.
     pub(super) fn is_readable(&self) -> bool {
         self.fields.iter().all(|field| field.problem.is_none())
     }

@@ -35,7 +35,7 @@ struct FormPage<'a> {
     back: String,
     content: Content,
     pickers: Vec<Picker>,
-    /// Sent twice, the form acts once.
+    /// The idempotency key: a form that is sent twice takes effect only once.
     key: String,
 }
 
@@ -43,7 +43,7 @@ struct FormPage<'a> {
 pub(super) struct Content {
     pub(super) fields: Vec<Field>,
     pub(super) problem: Option<String>,
-    /// The field with the problem, if it is no field of the record.
+    /// The field with the problem, if it is not a field of the record.
     pub(super) field: Option<&'static str>,
     /// Errors that belong to no field of the form.
     pub(super) others: Vec<(String, String)>,
@@ -112,7 +112,7 @@ impl Act {
         status: StatusCode,
         mut content: Content,
     ) -> Result<Response, Status> {
-        // Only of the installation's owner it cannot be known.
+        // The tenant is unknown only if the caller is the installation's owner.
         let is_needed = view.caller.tenant().is_none();
         for field in content.fields.iter_mut().filter(|field| needs_tenant(&field.member)) {
             field.member.required |= is_needed;
@@ -175,8 +175,8 @@ impl Act {
     }
 }
 
-/// Whether a new record is of a tenant, which the installation's owner names. If its absence has a meaning, the owner may
-/// leave it out.
+/// Whether the installation's owner must name the tenant of a new record. A tenant is optional if its absence has a
+/// meaning.
 fn needs_tenant(member: &Member) -> bool {
     member.name == "tenant_id" && member.unset.is_none()
 }

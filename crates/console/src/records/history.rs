@@ -14,7 +14,7 @@ use crate::{
     view::View,
 };
 
-/// The versions on a record's page.
+/// The number of versions on a record's page.
 const VERSIONS: i32 = 10;
 
 /// A version of a record.
@@ -32,7 +32,7 @@ pub(super) struct Change {
     pub(super) name: String,
     pub(super) label: String,
     pub(super) before: Before,
-    /// `None` if it has no value since.
+    /// `None` if the version removed the value.
     pub(super) after: Option<Datum>,
 }
 
@@ -57,13 +57,13 @@ impl Version {
 
 /// A record's history, as far as it is known.
 pub(super) enum History {
-    /// None is kept of such records, or the person may not read it.
+    /// No history of such records is kept, or the person may not read it.
     Absent,
     /// It could not be read.
     Unread,
     Read {
         versions: Vec<Version>,
-        /// Where the older ones begin.
+        /// The page token for older versions.
         older: Option<String>,
     },
 }
@@ -112,12 +112,12 @@ fn changes(versions: &[EntityVersion]) -> bool {
     versions.last().is_some_and(|version| !version.changed.is_empty())
 }
 
-/// The version at this index, with its changes to the next one, which is older.
+/// The version at this index, with its changes since the next, older version.
 fn version(view: &View, kind: &Kind, all: &[EntityVersion], place: usize) -> Option<Version> {
     let (version, before) = (all.get(place)?, all.get(place + 1));
     let now = version.record.as_ref().map(|record| &record.0);
     let before = before.map(|before| before.record.as_ref().map(|record| &record.0));
-    // That it was changed, and when, stands above.
+    // Left out, because the page shows the time of the version.
     let changed = version.changed.iter().filter(|name| *name != "updated_at");
     let changes = changed.map(|name| change(view, kind, name, before, now));
     Some(Version {

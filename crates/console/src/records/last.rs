@@ -29,20 +29,20 @@ struct LastPage<'a> {
     action: String,
     /// The final state.
     word: String,
-    /// What else the form changes.
+    /// The other changes of the form.
     others: Vec<(String, Vec<String>)>,
     /// The form's fields, to be sent again.
     sent: Vec<(String, String)>,
     question: String,
-    /// Sent twice, the form acts once.
+    /// The idempotency key: a form that is sent twice takes effect only once.
     key: String,
 }
 
-/// The field of a form for which this step was shown.
+/// The field that marks a form after this step was shown.
 const SHOWN: &str = "last";
 
 impl Act {
-    /// The final state that the form brings the record into, `None` if it does not.
+    /// The final state into which the form moves the record, if any.
     fn final_word(&self, filled: &SubmittedForm) -> Option<String> {
         let changed = self.changed(filled);
         let fields = filled.fields.iter().filter(|field| changed.contains(&field.member.name));

@@ -17,7 +17,7 @@ const VERSION: &str = "library_version";
 /// A field's value, and its display name.
 type Options = Vec<(String, String)>;
 
-/// Offers the library's machines and versions, where the form has fields for them. Without an answer they are written.
+/// Offers the library's machines and versions in the form's fields. People type them if they can't be read.
 pub(super) async fn fill(view: &View, fields: &mut [Field]) {
     let is_wanted = fields.iter().any(|field| field.member.name == ID);
     if !is_wanted || !view.may(rpc::LIST_STATE_LIBRARY) {

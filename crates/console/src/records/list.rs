@@ -28,7 +28,7 @@ use crate::{
     who_may::who_may,
 };
 
-/// The records of a page.
+/// The number of records on a page.
 const PAGE: i32 = 50;
 
 #[derive(Template)]
@@ -36,7 +36,7 @@ const PAGE: i32 = 50;
 struct KindsPage {
     frame: Frame,
     groups: Vec<Group>,
-    /// How many kinds the person lists, and how many there are.
+    /// The number of kinds that the person may list, and of all kinds.
     listed: usize,
     all: usize,
     /// The kinds of records that only other people create, and these people.
@@ -46,7 +46,7 @@ struct KindsPage {
 /// Kinds of records that the person may not create.
 struct Closed {
     kinds: Vec<String>,
-    /// Who makes them.
+    /// The people who may create them.
     who: String,
 }
 
@@ -87,7 +87,7 @@ struct Item {
 struct ListPage {
     frame: Frame,
     kind: &'static Kind,
-    /// What makes a record of this kind.
+    /// The operations that create a record of this kind.
     makers: Vec<&'static Operation>,
     filters: Vec<Field>,
     is_filtered: bool,
@@ -121,7 +121,7 @@ async fn records(view: &View, kind: &str, query: &Pairs) -> Result<Response, Sta
     let request = request(view, kind, &filled, query.text("page"))?;
     let (answered, problem) = match call(view, &kind.list, &request, &[]).await {
         Ok(answered) => (Some(answered.message), None),
-        // The list requires a filter, or a different one. The page requests it.
+        // If the list requires a filter or a different one, the page requests it.
         Err(status) if status.code() == Code::InvalidArgument && !filled.fields.is_empty() => {
             let problem = Problem::of(&status);
             filled.note(problem.members.clone());

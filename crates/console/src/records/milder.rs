@@ -30,7 +30,7 @@ pub(super) async fn of(
     }
 }
 
-/// Tries an operation on the record with this id that has no other fields.
+/// Tries an operation with no other field than the record's id.
 pub(super) async fn of_record(view: &View, operation: &Operation, id: &str) -> Vec<String> {
     let mut request = DynamicMessage::new(operation.input.clone());
     request.set_field_by_name("id", Value::String(id.to_owned()));

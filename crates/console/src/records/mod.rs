@@ -1,5 +1,5 @@
 //! Every kind of records, from the protos' descriptors: lists, each record with its history, and a form for each of
-//! its operations. A kind or an operation that is new in the protos has its pages without a line here.
+//! its operations. A new kind or operation in the protos gets its pages without a change here.
 
 mod act;
 mod call;

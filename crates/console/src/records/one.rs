@@ -38,7 +38,7 @@ struct RecordPage {
     state: String,
     /// The result of the person's last action.
     done: Option<String>,
-    /// The operations that they may perform.
+    /// The operations that the person may perform.
     verbs: Vec<&'static Operation>,
     /// The operations that another state of the record would permit, each with the reason.
     barred: Vec<(&'static str, String)>,
@@ -117,7 +117,7 @@ async fn budgets(view: &View, kind: &Kind, record: &DynamicMessage, id: &str) ->
     Budgets::read(view, &holder, id).await
 }
 
-/// The header's Stop button then leads to the page that stops the record, if it can be stopped.
+/// Makes the header's Stop button lead to the page that stops the record, if it can be stopped.
 fn stopping(frame: Frame, kind: &Kind, id: &str, title: &str) -> Frame {
     match kind.singular.as_str() {
         "principal" => frame.stopping("subject", id, called(id, title)),

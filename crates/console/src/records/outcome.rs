@@ -48,7 +48,7 @@ pub(super) fn page_of(
     page(StatusCode::OK, &OncePage { frame, kind, done, once, address })
 }
 
-/// The id of the record that the answer is or has.
+/// The id of the record in the answer, which may itself be the record.
 fn about(kind: &Kind, answer: &DynamicMessage) -> Option<String> {
     let record = &kind.record;
     let of =

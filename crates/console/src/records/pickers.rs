@@ -24,11 +24,11 @@ pub(super) struct Picker {
 const AGENTS: &str = "principal_ids";
 /// The member for a state machine. The form offers the existing machines.
 const MACHINE: &str = "machine_id";
-/// The most kinds that a form proposes, a call each.
+/// The maximum number of kinds that a form proposes. Each kind takes a call.
 const KINDS_ASKED: usize = 5;
-/// The most that stand below a field.
+/// The maximum number of proposals below a field.
 const SHOWN: usize = 12;
-/// The most records of a kind.
+/// The maximum number of proposed records of a kind.
 const PROPOSED: i32 = 100;
 
 /// Proposes records in the fields with ids.
@@ -105,7 +105,7 @@ async fn proposed(view: &View, kind: &Kind, tenant: Option<&str>) -> Vec<(String
     }
     let Ok(answered) = call(view, &kind.list, &request, &[]).await else { return Vec::new() };
     let option = |record: &DynamicMessage| {
-        // Purposes are bound by their slugs.
+        // Records refer to purposes by their slugs.
         let member = if kind.singular == "purpose" { "slug" } else { "id" };
         (text(record, member), title(record))
     };

@@ -1,4 +1,4 @@
-//! The request that a form's values make.
+//! Builds an operation's request from a form's values.
 
 use prost_reflect::{DynamicMessage, Value as Proto};
 use serde_json::Value;

@@ -36,7 +36,7 @@ pub(crate) enum Datum {
 pub(crate) struct Link {
     pub(crate) text: String,
     pub(crate) address: Option<String>,
-    /// What people call that, where it was read.
+    /// The name of this record, if it was read.
     pub(crate) name: Option<String>,
 }
 
@@ -45,7 +45,7 @@ impl Link {
         Self { address: address(view, &text), text, name: None }
     }
 
-    /// The words of a sentence, each id among them with its page.
+    /// The words of a sentence. Ids link to their pages.
     pub(crate) fn words(view: &View, sentence: &str) -> Vec<Self> {
         let word = |word: &str| Self::of(view, word.to_owned());
         sentence.split(' ').map(word).collect()
@@ -66,15 +66,15 @@ impl Meaning {
     }
 }
 
-/// All of a record.
+/// A whole record.
 pub(crate) struct RecordView {
-    /// What people write.
+    /// The members that people write.
     pub(crate) written: Vec<Shown>,
     /// The members that the service writes.
     pub(crate) kept: Vec<Shown>,
     /// The members without a value.
     pub(crate) empty: Vec<Meaning>,
-    /// Of each member, in the order of the proto.
+    /// The meanings of all members, in the order of the proto.
     pub(crate) meanings: Vec<Meaning>,
     pub(crate) json: String,
 }
@@ -166,7 +166,7 @@ impl Shown {
     }
 }
 
-/// The text for a number without a value. Only a number that is not optional is zero.
+/// The text for a number without a value: zero, unless the number is optional.
 fn unset(member: &Member) -> String {
     if !member.is_optional {
         return "0".to_owned();
@@ -212,7 +212,7 @@ fn datum(view: &View, member: &Member, value: &Value) -> Option<Datum> {
     })
 }
 
-/// A policy's text is shown whole: its condition is at its end.
+/// Shows a policy's text in full, because its conditions are at the end.
 fn whole(member: &Member, argument: Argument) -> Argument {
     if member.name == "cedar" { Argument { cut: None, ..argument } } else { argument }
 }
@@ -228,7 +228,7 @@ pub(crate) fn address(view: &View, id: &str) -> Option<String> {
     (kind.has_ids() && view.may(&kind.get.rpc)).then(|| kind.address(id))
 }
 
-/// What people call a record.
+/// The display name of a record.
 pub(crate) fn title(record: &DynamicMessage) -> String {
     titled(record, &HashMap::new())
 }
@@ -261,7 +261,7 @@ fn named(record: &DynamicMessage) -> Option<String> {
     named.iter().map(|name| text(record, name)).find(|name| !name.is_empty())
 }
 
-/// The two members that a record without a name is known by.
+/// The two members that identify a record without a name.
 fn telling(record: &DynamicMessage) -> Vec<String> {
     let members = Member::all(&record.descriptor());
     let telling = members

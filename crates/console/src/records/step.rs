@@ -22,7 +22,7 @@ pub(super) struct Act {
 }
 
 pub(super) struct About {
-    /// As operations take it.
+    /// The id in the form that operations expect.
     pub(super) id: String,
     pub(super) title: String,
     /// Its members as they are now.
@@ -71,14 +71,14 @@ impl Act {
         Ok(Self { kind, operation, about: Some(about) })
     }
 
-    /// The members that a form for it has.
+    /// The members of the operation's form.
     pub(super) fn members(&self) -> Vec<Member> {
         let mut members = Member::all(&self.operation.form());
         let shape = self.operation.shape;
         members.retain(|member| !self.kind.withholds(shape, &member.name));
         members.retain(|member| match shape {
             Shape::Edit => member.written == Written::Always,
-            // A record is named by its id; requests that also take its parts take either.
+            // The address identifies the record, by its id or the parts of a link's key.
             Shape::Verb => member.name != "id" && self.operation.word != "delete",
             _ => member.written != Written::ByTheService,
         });

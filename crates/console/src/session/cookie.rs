@@ -1,4 +1,4 @@
-//! Cookies: a session's is an opaque 256-bit number, which only its browser has.
+//! Cookies. A session's cookie is an opaque 256-bit number, which only its browser has.
 
 use authority_crypto::{Error, random, sha256};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -20,7 +20,7 @@ pub(crate) enum Cookie<'a> {
 }
 
 const SIGN_IN: &str = "sign-in-";
-/// Characters of the `state` in a cookie's name.
+/// The number of characters of the `state` in a cookie's name.
 const STATE: usize = 16;
 
 impl Cookie<'_> {
@@ -40,14 +40,14 @@ fn prefix(https: bool) -> &'static str {
 }
 
 impl Cookies {
-    /// The value of a cookie; `None` if there is none, or several: it is unclear which counts.
+    /// The value of a cookie. `None` if there is none, or if several make it unclear which counts.
     pub(crate) fn read<'h>(self, headers: &'h HeaderMap, cookie: Cookie<'_>) -> Option<&'h str> {
         let name = cookie.name(self.https);
         let mut found = pairs(headers).filter(|(known, _)| *known == name).map(|(_, value)| value);
         found.next().filter(|_| found.next().is_none())
     }
 
-    /// Names and values of the sign-ins that have begun.
+    /// Names and values of the cookies for unfinished sign-ins.
     pub(crate) fn sign_ins(self, headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
         let prefix = prefix(self.https);
         pairs(headers).filter(move |(name, _)| {
@@ -83,7 +83,7 @@ fn pairs(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='))
 }
 
-/// A new session's cookie.
+/// Creates the value of a new session's cookie.
 pub(crate) fn new_value() -> Result<String, Error> {
     Ok(URL_SAFE_NO_PAD.encode(random::<32>()?))
 }

@@ -11,14 +11,14 @@ use super::{
     store::{Error, Sessions},
 };
 
-/// The maximum number that a session keeps. The earliest opened request is dropped first.
+/// The maximum number of requests of a session. The earliest opened request is dropped first.
 const MOST: i32 = 200;
 
 impl Sessions {
     /// Notes that the request of an approval was shown.
     ///
     /// # Errors
-    /// The database is away.
+    /// The database is unavailable.
     pub(crate) async fn open(
         &self,
         session: [u8; 32],

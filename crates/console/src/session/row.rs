@@ -1,4 +1,4 @@
-//! A session's row in the database, as several of the files beside this one read it.
+//! A session's row in the database, for the other files of this folder.
 
 use std::collections::HashMap;
 
@@ -10,16 +10,16 @@ use diesel::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The request of an approval, as the session was shown it.
+/// The request of an approval that was shown in the session.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Opened {
-    /// The request's.
+    /// The request's digest.
     pub(super) digest: String,
     /// When it was shown first, in microseconds since 1970.
     pub(super) at: i64,
 }
 
-/// The digest of each request that was opened, by the approval's id. What cannot be read was not opened.
+/// The digest of each opened request, by the approval's id. Unreadable data counts as not opened.
 pub(super) fn opened(stored: Value) -> HashMap<String, String> {
     let opened: HashMap<String, Opened> = serde_json::from_value(stored).unwrap_or_default();
     opened.into_iter().map(|(id, opened)| (id, opened.digest)).collect()
@@ -29,12 +29,12 @@ pub(super) fn opened(stored: Value) -> HashMap<String, String> {
 pub(super) struct Locked {
     #[diesel(sql_type = Binary)]
     pub(super) sealed_tokens: Vec<u8>,
-    /// Whether a request has the turn to refresh them.
+    /// Whether a request has the turn to refresh the tokens.
     #[diesel(sql_type = Bool)]
     pub(super) is_refreshing: bool,
 }
 
-/// A session's tokens, locked until the transaction ends. Time is the database's, the same for all nodes.
+/// A session's tokens, locked until the transaction ends. All nodes use the database's clock.
 pub(super) async fn locked(db: &mut Db, digest: &[u8; 32]) -> Result<Option<Locked>, store::Error> {
     let query = diesel::sql_query(
         "SELECT sealed_tokens, coalesce(refreshing_until > clock_timestamp(), false) AS is_refreshing \

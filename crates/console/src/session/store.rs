@@ -18,11 +18,11 @@ use serde_json::Value;
 
 use super::row;
 
-/// A session ends if it is not used.
+/// A session ends if it is not used for this time.
 pub(crate) const IDLE: TimeDelta = TimeDelta::minutes(30);
-/// Every session ends.
+/// Every session ends after this time.
 pub(crate) const LONGEST: TimeDelta = TimeDelta::hours(8);
-/// A session's use is noted this often.
+/// The interval of noting the use of a session.
 const NOTED: TimeDelta = TimeDelta::minutes(1);
 
 /// The tokens of a session.
@@ -31,7 +31,7 @@ pub(crate) struct Tokens {
     /// The credential at the API.
     pub(crate) api: String,
     pub(crate) refresh: Option<String>,
-    /// Whether `api` is the provider's ID token. Its successor then is one too.
+    /// Whether `api` is the provider's ID token. Its successor is then also an ID token.
     #[serde(default)]
     pub(crate) is_id_token: bool,
     /// Tenant and role at the sign-in (`credential::role_of`). `None` in sessions of older releases.
@@ -45,7 +45,7 @@ pub(crate) struct Stored {
     pub(crate) digest: [u8; 32],
     pub(crate) person: String,
     pub(crate) tokens: Tokens,
-    /// The digest of the request of each approval that was opened, by its id.
+    /// The digest of each opened request for approval, by the approval's id.
     pub(crate) opened: HashMap<String, String>,
     pub(crate) shown_tenant_id: Option<TenantId>,
     /// When the person signed in, from the provider's ID token.
@@ -85,7 +85,7 @@ pub(crate) struct Sessions {
 /// The sessions that a provider ends.
 pub(crate) enum Ended<'a> {
     /// The console sessions of one session at this issuer. If a person is given, also this person's
-    /// sessions without a `sid` that began before this time, because they may belong to it.
+    /// sessions without a `sid` that began before this time, because these may be part of it.
     Sid { issuer: &'a str, sid: &'a str, person: Option<&'a str>, before: DateTime<Utc> },
     /// The sessions of a person that began before this time.
     Person { person: &'a str, before: DateTime<Utc> },

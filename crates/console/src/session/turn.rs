@@ -25,9 +25,9 @@ pub(crate) const LONGEST_TURN: Duration = Duration::from_secs(40);
 
 const NOBODYS: Option<DateTime<Utc>> = None;
 
-/// Who refreshes a session's tokens.
+/// The request that refreshes a session's tokens.
 pub(crate) enum Turn {
-    /// The request that asks.
+    /// This request.
     Own,
     Others,
     /// The turn is not needed: these are the new tokens.
@@ -72,7 +72,7 @@ impl Sessions {
     /// Stores the refreshed tokens, which ends the turn.
     ///
     /// # Errors
-    /// The database is away.
+    /// The database is unavailable.
     pub(crate) async fn renew(&self, digest: [u8; 32], tokens: &Tokens) -> Result<(), Error> {
         let sealed = self.seal(&digest, tokens)?;
         let written = self.store.write_tx(&Scope::service(), async move |db| {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 /// The separator between groups of digits: narrow, without a line break.
 const GROUP: char = '\u{202f}';
-/// The places that every amount is shown with, and that sums are exact to.
+/// The decimal places that every amount shows, and the exact decimal places of sums.
 const SHOWN_PLACES: usize = 2;
 const PLACES: usize = 4;
 

@@ -33,7 +33,7 @@ impl Moment {
         DateTime::parse_from_rfc3339(text).ok().map(|at| Self::of(at.to_utc(), now))
     }
 
-    /// `24 Nov 2026, 19:58:03 UTC`, where several are of the same minute.
+    /// `24 Nov 2026, 19:58:03 UTC`, for several times in the same minute.
     pub(crate) fn with_seconds(&self) -> String {
         let seconds = self.exact.get(17..19).unwrap_or_default();
         self.shown.replace(" UTC", &format!(":{seconds} UTC"))

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::tell::lists_whom;
 
-/// The most characters of a value that are shown without a click.
+/// The maximum number of a value's characters that are shown without a click.
 const SHOWN: usize = 240;
 
 /// A member of a question.
@@ -13,7 +13,7 @@ pub(crate) struct Argument {
     pub(crate) path: String,
     /// The value; a text without its quotes.
     pub(crate) value: String,
-    /// The first of its characters and the number of all, if they are many; all are in the page.
+    /// The beginning and the length of a long value. The page has the whole value.
     pub(crate) cut: Option<(String, usize)>,
 }
 
@@ -25,7 +25,7 @@ impl Argument {
     }
 }
 
-/// The characters up to which a value is a short one.
+/// The maximum number of characters of a short value.
 const SHORT: usize = 80;
 
 /// The rows of `question`. The rows of the context come first, since they describe the action: the
@@ -86,7 +86,7 @@ fn has_members(items: &[Value]) -> bool {
     items.iter().any(|item| item.is_object() || item.is_array())
 }
 
-/// A name as it is, or as JSON where its characters could be taken for the path's.
+/// A name unchanged, or as JSON if its characters could be mistaken for parts of the path.
 fn quoted(name: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '-';
     if !name.is_empty() && name.chars().all(plain) {

@@ -1,4 +1,4 @@
-//! The provider's answer: a code, which becomes tokens, which become a session.
+//! The provider's answer. Its code is exchanged for tokens, and these begin a session.
 
 use authority_api::identity::{Caller, Error as IdentityError, IdClaims, OTHER_SIGN_IN};
 use axum::{
@@ -24,7 +24,7 @@ use crate::{
 };
 use authority_crypto::equal;
 
-/// Bytes of the longest accepted code; providers issue codes of some hundred bytes.
+/// The maximum length of a code, in bytes. Providers issue codes of some hundred bytes.
 const LONGEST_CODE: usize = 4096;
 
 /// The response to a sign-in that ends without a session.
@@ -222,7 +222,7 @@ impl Console {
     }
 }
 
-/// The provider's token is not valid for this service. The page describes the remedy.
+/// The page for a provider's token that is not valid for this service. It describes the remedy.
 fn unusable(token: &str, error: &IdentityError, to: &str) -> Refused {
     tracing::warn!(%error, token, "failed to complete a sign-in at the console");
     let (status, remedy) = match error {

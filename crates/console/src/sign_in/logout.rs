@@ -21,12 +21,12 @@ use crate::{
     session::{Cookie, Ended},
 };
 
-/// Where the provider sends people back to after they signed out there.
+/// The path to which the provider redirects people after signing out.
 pub(super) const DONE: &str = "/console/sign-out/done";
-/// By how much the provider's clock may be behind.
+/// The time by which the provider's clock may be behind.
 const LEEWAY: TimeDelta = TimeDelta::seconds(30);
 
-/// `POST /console/sign-out`: here and, where the provider has an address for it, there.
+/// `POST /console/sign-out`: signs out here and, if it has an address for this, at the provider.
 pub(super) async fn sign_out(Posted { view, .. }: Posted) -> Response {
     let console = view.console.clone();
     if let Err(error) = console.0.sessions.end(view.session.digest).await {
@@ -62,9 +62,9 @@ fn signed_out() -> Notice {
 }
 
 impl Console {
-    /// Where a person signs out at the provider (OIDC RP-Initiated Logout 1.0), if it has an address for that. Without
+    /// The provider's address for signing out (OIDC RP-Initiated Logout 1.0), if there is one. It has no
     /// `id_token_hint`: the ID token may be a credential of the API, and an address is kept in the browser's history
-    /// and in the provider's log. The provider may ask whether they want to sign out.
+    /// and in the provider's log. The provider may ask the person for confirmation.
     async fn end_session_url(&self) -> Option<String> {
         let metadata = self.0.provider.metadata().await.ok()?;
         let endpoint = metadata.end_session_endpoint.as_ref()?;

@@ -1,7 +1,7 @@
 //! Sign-in at the identity provider: OIDC's authorization code flow with PKCE (RFC 7636), `state`,
 //! `nonce` and the issuer's name (RFC 9207). The browser receives a session's cookie.
 //!
-//! It does not use a library: the usual one needs the crate `rsa`, which `deny.toml` refuses.
+//! No library is used, because the usual one needs the crate `rsa`, which `deny.toml` refuses.
 //! Tokens are verified like the API's own.
 
 mod callback;
@@ -25,7 +25,7 @@ use failed::{TITLE, failed};
 use provider::Metadata;
 use started::{Started, own_path};
 
-/// Where the provider sends people back to.
+/// The path to which the provider redirects people after the sign-in.
 const CALLBACK: &str = "/console/sign-in/callback";
 /// The address at which the provider reports the end of a session.
 const BACK_CHANNEL: &str = "/console/back-channel-logout";
@@ -34,15 +34,15 @@ pub(crate) fn router() -> Router<Console> {
     Router::new()
         .route("/console/sign-in", get(start))
         .route(CALLBACK, get(callback::arrive))
-        // When the session ends; to ask keeps it.
+        // Returns when the session ends, and keeps it alive.
         .route("/console/session", get(async |view: View| view.session_ends()))
         .route("/console/sign-out", post(logout::sign_out))
         .route(logout::DONE, get(logout::done))
         .route(BACK_CHANNEL, post(logout::back_channel))
 }
 
-/// `GET /console/sign-in?to=…`: to the provider. With `fresh` the person signs in again there, and with `switch` as
-/// somebody else.
+/// `GET /console/sign-in?to=…`: redirects to the provider. With `fresh`, the person must sign in again; with
+/// `switch`, as somebody else.
 async fn start(
     State(console): State<Console>,
     RawQuery(query): RawQuery,
@@ -127,7 +127,7 @@ impl Console {
         prompt: Option<&str>,
     ) -> String {
         let mut scope = "openid profile email".to_owned();
-        // For a refresh token, where the provider has a scope for it.
+        // Requests a refresh token, if the provider has a scope for it.
         if metadata.has_offline_access() {
             scope.push_str(" offline_access");
         }
@@ -154,7 +154,7 @@ impl Console {
 mod tests {
     use super::*;
 
-    /// A page here is for the person who configures the provider.
+    /// The documentation must help the person who configures the provider.
     #[test]
     fn the_page_names_every_uri_that_the_provider_must_allow() {
         let page = include_str!("../../../../docs/operations/sign-in.md");

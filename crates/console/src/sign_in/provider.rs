@@ -36,7 +36,7 @@ pub(crate) struct Metadata {
     /// The supported values of `prompt`; empty if they are not listed.
     #[serde(default)]
     pub(crate) prompt_values_supported: Vec<String>,
-    /// Its answers name it (RFC 9207).
+    /// Whether the provider's answers have its issuer (RFC 9207).
     #[serde(default)]
     pub(crate) authorization_response_iss_parameter_supported: bool,
 }
@@ -67,12 +67,12 @@ pub(crate) enum Error {
     /// The code or the refresh token is spent, expired or withdrawn (`invalid_grant` of RFC 6749, 5.2).
     #[error("the identity provider refused: {0}")]
     InvalidGrant(String),
-    /// Anything else of the request, such as the client's own secret.
+    /// Another part of the request was refused, such as the client's own secret.
     #[error("the identity provider refused: {0}")]
     Refused(String),
 }
 
-/// How its endpoints are called.
+/// The way to call the provider's endpoints.
 pub(crate) enum Transport {
     Http(reqwest::Client),
     /// The development provider is in this process.
@@ -85,7 +85,7 @@ pub(crate) struct Client {
     pub(crate) client_secret: Option<Secret>,
 }
 
-/// The provider that people sign in at.
+/// The provider at which people sign in.
 pub(crate) struct Provider {
     issuer: String,
     pub(crate) client: Client,
@@ -246,7 +246,7 @@ async fn over_http(
     http: &reqwest::Client,
     request: Request<Bytes>,
 ) -> Result<(StatusCode, Bytes), Error> {
-    // Not the URL: a log has it already, and a page does not need it.
+    // Leaves out the URL, which the log already has and a page does not need.
     let away = |error: reqwest::Error| Error::Away(error.without_url().to_string());
     let mut answer = http.execute(request.try_into().map_err(away)?).await.map_err(away)?;
     let (status, mut body) = (answer.status(), Vec::new());

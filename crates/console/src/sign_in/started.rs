@@ -72,7 +72,7 @@ pub(super) fn own_path(asked: Option<&str>) -> String {
             && path.len() <= 1000
             && !path.starts_with("/console/sign-")
             && !path.split(['/', '?']).any(|part| part == "..")
-            // Browsers read it as a dot.
+            // Browsers read `%2e` as a dot.
             && !path.to_ascii_lowercase().contains("%2e")
     });
     own.unwrap_or("/console").to_owned()

@@ -23,7 +23,7 @@ use crate::{
     view::View,
 };
 
-/// Delegations, and agents, that a page lists.
+/// The maximum number of delegations, and of agents, on a page.
 const LISTED: usize = 100;
 /// The number of decisions that are read to find the agents that used an action.
 const RECENT: i32 = 500;
@@ -33,9 +33,9 @@ const RECENT: i32 = 500;
 pub(super) struct Blast {
     /// Delegations that have not ended.
     pub(super) delegations: Vec<Ended>,
-    /// How many there are in all.
+    /// The number of all such delegations.
     pub(super) delegation_total: usize,
-    /// Who acts under them.
+    /// The agents that act under these delegations.
     pub(super) agents: Vec<Named>,
     pub(super) agent_total: usize,
     pub(super) last_used: Option<Moment>,
@@ -56,7 +56,7 @@ pub(super) struct Ended {
 
 pub(super) struct Recent {
     pub(super) who: Vec<Named>,
-    /// Whether there are older decisions that were not looked at.
+    /// Whether there are older decisions that were not read.
     pub(super) cut: bool,
 }
 
@@ -145,11 +145,11 @@ pub(super) async fn of_delegation(view: &View, id: &str) -> Result<BlastRadius, 
 #[derive(Default)]
 pub(super) struct Asked {
     pub(super) who: BTreeSet<String>,
-    /// Whether there are older decisions that were not looked at.
+    /// Whether there are older decisions that were not read.
     pub(super) cut: bool,
 }
 
-/// The agents that requested the actions since then; `None` if the caller may not read decisions.
+/// The agents that requested the actions since a time. `None` if the caller may not read decisions.
 pub(super) async fn asked(
     view: &View,
     subject: Option<&str>,
@@ -160,7 +160,7 @@ pub(super) async fn asked(
     if !view.may(rpc::LIST_DECISIONS) {
         return Ok(None);
     }
-    // The API finds one action; a pattern is matched here.
+    // The API filters by one action. A pattern is matched here.
     let action = match actions {
         [action] if !action.contains('*') => Some(action.clone()),
         _ => None,

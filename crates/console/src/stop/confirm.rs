@@ -39,7 +39,7 @@ struct Confirm {
     may_stop: bool,
     /// The warning that the action is unknown in the tenant and may be misspelt.
     warning: Option<String>,
-    /// Sent twice, the form acts once.
+    /// The idempotency key: a form that is sent twice takes effect only once.
     key: String,
     /// The member with an error.
     wrong: Option<&'static str>,
@@ -81,8 +81,8 @@ async fn form(
         None => None,
     };
     let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-    // Only a form sets them. With the key in another person's link, a stop would repeat the
-    // response to an earlier stop.
+    // Only a sent form sets the key and the reason. If another person's link set the key, a stop
+    // would repeat the response to an earlier stop.
     let sent = problem.as_ref().map(|_| asked);
     let key = sent.and_then(|form| form.one("key")).map(str::to_owned);
     let frame = view.frame(format!("Stop {}", target.what()), Section::Stop);
@@ -115,7 +115,7 @@ async fn already(view: &View, target: &Target) -> Vec<Stopped> {
     found.into_iter().filter(|stopped| stopped.is_signal).collect()
 }
 
-/// The operation that stops it.
+/// The operation that stops the target.
 fn creates(target: &Target) -> &'static str {
     if target.is_signal() { rpc::CREATE_STOP_SIGNAL } else { rpc::CREATE_QUARANTINE }
 }

@@ -1,4 +1,4 @@
-//! The agents, and others, that a person looks for.
+//! Finds the agents and other principals that a person looks for.
 
 use authority_ids::{IdParts, PrincipalId};
 use authority_model::proto::registry::{
@@ -8,12 +8,12 @@ use tonic::{Code, Status};
 
 use crate::{names::called, rpc, view::View};
 
-/// Principals that are listed; others are found by their name.
+/// The maximum number of listed principals. Others are found by their name.
 const SHOWN: usize = 40;
 /// The longest text that the API searches for, in characters.
 const LONGEST: usize = 100;
 
-/// Somebody who can be stopped.
+/// A principal that can be stopped.
 pub(super) struct Actor {
     pub(super) id: String,
     pub(super) name: String,
@@ -23,7 +23,7 @@ pub(super) struct Actor {
     pub(super) class: String,
 }
 
-/// Who was found.
+/// The result of a search.
 #[derive(Default)]
 pub(super) struct FoundActors {
     pub(super) actors: Vec<Actor>,
@@ -87,7 +87,7 @@ async fn named(view: &View, sought: &str) -> Result<Option<Principal>, Status> {
     }
 }
 
-/// One more than is shown, to know whether there are more.
+/// Lists one principal more than is shown, to know whether there are more.
 async fn list(view: &View, class: Option<&str>, q: Option<&str>) -> Result<Vec<Principal>, Status> {
     let request = ListPrincipalsRequest {
         tenant_id: view.shown_tenant().map(String::from),
@@ -102,7 +102,7 @@ async fn list(view: &View, class: Option<&str>, q: Option<&str>) -> Result<Vec<P
 }
 
 impl From<Vec<Principal>> for FoundActors {
-    /// Each once, in this order.
+    /// Keeps each principal once, in this order.
     fn from(principals: Vec<Principal>) -> Self {
         let mut actors: Vec<Actor> = Vec::new();
         for principal in principals {

@@ -10,18 +10,18 @@ use tonic::Status;
 use super::stopped::Stopped;
 use crate::{rpc, view::View};
 
-/// Records on a page of the API, and the pages that are read of each sort.
+/// The number of records on a page of the API, and of pages read for signals and for quarantines.
 const PAGE: i32 = 500;
 const PAGES: usize = 4;
 
 /// Signals and quarantines in force, the newest first.
 pub(crate) struct InForce {
     pub(crate) stopped: Vec<Stopped>,
-    /// Whether there are more, newer than these.
+    /// Whether there are newer stops that were not read.
     pub(crate) cut: bool,
 }
 
-/// The stops of a tenant; of all tenants without one.
+/// The stops of a tenant, or of all tenants if none is given.
 pub(crate) async fn in_force(view: &View, tenant: Option<&TenantId>) -> Result<InForce, Status> {
     let tenant_id = tenant.map(String::from);
     let signals = ListStopSignalsRequest {

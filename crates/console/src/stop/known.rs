@@ -17,10 +17,10 @@ use crate::{
     view::View,
 };
 
-/// Agents that are looked at.
+/// The maximum number of agents that are examined.
 pub(super) const MOST: usize = 12;
-/// The number of the tenant's refusals that are read at once, and of each agent's if those are not
-/// enough.
+/// The number of the tenant's refusals that are read at once. If those are not enough, the number
+/// for each agent.
 const OF_TENANT: i32 = 500;
 const OF_AGENT: i32 = 100;
 
@@ -30,19 +30,19 @@ pub(super) struct Agent {
     pub(super) refused: Refused,
 }
 
-/// How often it was refused since.
+/// The refusals of an agent since the stop.
 pub(super) enum Refused {
     Never,
-    /// In words, and when last.
+    /// The number in words, and the time of the last refusal.
     Times(String, Moment),
     /// The newest decisions contain no refusal, and older ones were not read.
     Unknown,
 }
 
-/// How often each was refused, and when last.
+/// The number of each agent's refusals, and the time of the last one.
 struct Refusals {
     of: HashMap<String, (usize, Option<Time>)>,
-    /// Whether there are older ones.
+    /// Whether there are older refusals.
     cut: bool,
 }
 
@@ -80,7 +80,7 @@ async fn refusals(
     };
     let listed: ListDecisionsResponse = view.calls.call(rpc::LIST_DECISIONS, &request).await?;
     let mut of = HashMap::<String, (usize, Option<Time>)>::new();
-    // The newest first.
+    // The list has the newest decision first.
     for decision in listed.decisions.into_iter().filter(|one| covers(&scope.actions, one)) {
         let (count, _) = of.entry(decision.subject).or_insert((0, decision.evaluated_at));
         *count += 1;

@@ -26,7 +26,7 @@ use crate::{
     view::View,
 };
 
-/// The most choices that a form offers. Where there are more, it takes an id.
+/// The maximum number of choices in a form. If there are more, the form takes an id.
 const CHOICES: i32 = 200;
 
 /// A stop signal or a quarantine in force.
@@ -52,10 +52,10 @@ struct Parts {
 #[template(path = "stop.html")]
 struct StopPage {
     frame: Frame,
-    /// What became of the stops that the person just made.
+    /// The state of the stops that the person just created.
     done: Option<Done>,
     stopped: Vec<Active>,
-    /// Whether newer stops are not among them.
+    /// Whether newer stops are missing.
     cut: bool,
     may_stop: bool,
     sought: String,
@@ -63,7 +63,7 @@ struct StopPage {
     parts: Option<Parts>,
 }
 
-/// What became of stops.
+/// The state of stops that were just created.
 enum Done {
     InForce,
     /// The form was sent again, which creates no second stop.
@@ -128,7 +128,7 @@ async fn parts(view: &View) -> Result<Parts, Status> {
     Ok(Parts { subjects, delegations, tools })
 }
 
-/// The choices, unless a list goes on.
+/// The choices. `None` if the list has another page.
 fn choices(choices: impl Iterator<Item = (String, String)>, next: Option<&str>) -> Choices {
     let choice = |(value, label)| Choice { value, label, chosen: false };
     next.is_none().then(|| choices.map(choice).collect())

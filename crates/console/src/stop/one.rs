@@ -28,7 +28,7 @@ use crate::{
 struct Followed {
     agents: Vec<Agent>,
     permitted: Vec<Permitted>,
-    /// How many agents more there are.
+    /// The number of further agents.
     more: usize,
     /// Whether other agents may have requested the stopped actions in decisions that were not read.
     cut: bool,
@@ -45,7 +45,7 @@ struct StoppedPage {
     at: Option<Moment>,
     released_at: Option<Moment>,
     followed: Option<Followed>,
-    /// Why that is not known.
+    /// The reason if `followed` is unknown.
     unknown: &'static str,
     may_release: bool,
 }
@@ -64,7 +64,7 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
     let names = Names::to_call(view, stopped.subject.iter().cloned().collect()).await;
     let (followed, unknown) = if view.may(rpc::LIST_DECISIONS) {
         let followed = followed(view, &stopped).await;
-        // The stop and its release are still shown.
+        // If reading fails, the stop and its release are still shown.
         let followed = followed
             .inspect_err(|error| tracing::warn!(%error, "failed to read the agents of a stop"));
         (followed.ok(), "This could not be read now. Reload the page.")
@@ -93,7 +93,7 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
     Ok(page(StatusCode::OK, &shown))
 }
 
-/// A script that looks again reads the refusals alone.
+/// Reads the state of the agents. A background request of the script reads only the refusals.
 async fn followed(view: &View, stopped: &Stopped) -> Result<Followed, Status> {
     let scope = StopScope::of(view, stopped).await?;
     let agents = known::of(view, &scope).await?;

@@ -8,9 +8,9 @@ use tonic::Status;
 use super::target::Target;
 use crate::{calls::some_at_once, rpc, view::View};
 
-/// One act of a stop, and what came of it.
+/// One act of a stop, and its result.
 pub(super) struct Act {
-    /// The pattern of actions; `None` if it is for all.
+    /// The pattern of actions. `None` if the act is for all actions.
     pub(super) action: Option<String>,
     /// The id of the stop signal or the quarantine.
     pub(super) outcome: Result<String, Status>,
@@ -60,7 +60,7 @@ async fn quarantine(
     reason: &str,
     key: &str,
 ) -> Result<String, Status> {
-    // A key of its own for each action, whatever their order is when the form is sent again.
+    // Each action has its own key. The order of actions in a repeated form then does not matter.
     let key = (!key.is_empty()).then(|| match &action {
         Some(action) => format!("{key}-{action}"),
         None => key.to_owned(),

@@ -20,7 +20,7 @@ struct Suspended {
     id: String,
 }
 
-/// An action that is not, and why.
+/// An action that could not be suspended, and the reason.
 struct Failed {
     action: String,
     why: String,

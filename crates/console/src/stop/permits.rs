@@ -24,7 +24,7 @@ use crate::{
 /// The maximum number of an agent's decisions to list, and to read in full, newest first.
 const READ: i32 = 100;
 const LOOKED_AT: usize = 10;
-/// The longest that a permit can last.
+/// The maximum duration of a permit.
 const LONGEST: TimeDelta = TimeDelta::hours(1);
 
 /// An agent with permits that were open when the stop came.
@@ -39,7 +39,7 @@ pub(super) struct Permit {
     pub(super) id: String,
     pub(super) action: String,
     pub(super) until: Moment,
-    /// The delegations that it came from.
+    /// The delegations that gave the permit's authority.
     pub(super) chain: Vec<String>,
     /// The reported outcome.
     pub(super) outcome: Option<String>,

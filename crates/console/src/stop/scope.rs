@@ -1,4 +1,4 @@
-//! The agents that a stop concerns, and its begin.
+//! The agents that a stop concerns, and the time of the stop.
 
 use authority_model::{proto::delegation::BlastRadius, wire::Time};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -17,7 +17,7 @@ pub(super) struct StopScope {
     pub(super) reason_code: &'static str,
     /// The concerned agents, the named one first.
     pub(super) agents: Vec<String>,
-    /// How many more there are.
+    /// The number of further agents.
     pub(super) others: usize,
     /// Whether further agents may have requested the actions in decisions that were not read.
     pub(super) cut: bool,

@@ -1,4 +1,4 @@
-//! What somebody wants to stop, with the records that it names.
+//! The authority that a person wants to stop, with the records that define it.
 
 use authority_model::proto::{
     delegation::{Delegation, GetDelegationRequest},
@@ -28,7 +28,7 @@ pub(super) struct Target {
     /// Patterns of actions; the actions of the tool, if one is named.
     pub(super) actions: Vec<String>,
     pub(super) tool: Option<Named>,
-    /// The parts as they were asked for: names of members, and values.
+    /// The requested parts: names of members, and values.
     pub(super) asked: Vec<(&'static str, String)>,
 }
 
@@ -77,7 +77,7 @@ impl Target {
         Ok(target)
     }
 
-    /// The tenant of the principal.
+    /// Reads the principal, and returns its tenant.
     async fn name_subject(&mut self, view: &View, id: &str) -> Result<String, Status> {
         let request = GetPrincipalRequest { id: id.to_owned(), ..GetPrincipalRequest::default() };
         let found: Principal = view.calls.call(rpc::GET_PRINCIPAL, &request).await?;
@@ -123,7 +123,7 @@ impl Target {
         named.or(self.actions.first().map(String::as_str)).unwrap_or(short(&self.tenant_id))
     }
 
-    /// Whether `typed` is that name, or its displayed form.
+    /// Whether `typed` is the text of [`Self::name`], or its displayed form.
     pub(super) fn is_named(&self, typed: &str) -> bool {
         typed::is_named(self.name(), typed)
     }

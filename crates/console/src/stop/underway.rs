@@ -32,14 +32,14 @@ const READ: i32 = 100;
 pub(super) struct Underway {
     /// The agents with business that ends, or may end.
     pub(super) agents: Vec<Busy>,
-    /// How many were looked at, and how many more there are.
+    /// The number of examined agents, and of further agents.
     pub(super) looked_at: usize,
     pub(super) more: usize,
     /// Whether there may be delegations, and with them permits and requests, that were not read.
     pub(super) cut: bool,
 }
 
-/// An agent with something under way.
+/// An agent with open business.
 pub(super) struct Busy {
     pub(super) named: Named,
     /// Pending requests, and approved requests that are not used yet.
@@ -53,13 +53,13 @@ pub(super) struct Busy {
 #[derive(Default)]
 pub(super) struct Requests {
     count: usize,
-    /// Whether there are more, which were not read.
+    /// Whether there are further requests that were not read.
     cut: bool,
 }
 
 pub(super) struct Permits {
     pub(super) valid: Vec<Permit>,
-    /// Whether older ones were not read.
+    /// Whether there may be older permits that were not read.
     pub(super) cut: bool,
 }
 
@@ -80,7 +80,7 @@ impl Ends<'_> {
 }
 
 impl Requests {
-    /// `2 requests`, `100 or more requests`; `None` if it is known that none waits.
+    /// `2 requests`, `100 or more requests`; `None` if there is no request.
     pub(super) fn words(&self) -> Option<String> {
         match (self.count, self.cut) {
             (0, false) => None,
@@ -126,7 +126,7 @@ async fn read(view: &View, target: &Target, blast: &Blast) -> Result<Underway, S
     let read: Result<Vec<_>, _> = some_at_once(read).await.into_iter().collect();
     let agents: Vec<_> = read?.into_iter().filter(Busy::has_something).collect();
     let looked_at = scope.agents.len().min(MOST);
-    // Not all who act under many delegations are listed; all are counted.
+    // The list of agents may be incomplete, but the total counts all of them.
     let is_part = target.subject.is_some() && target.delegation.is_some();
     let counted = if is_part { 0 } else { blast.agent_total + usize::from(stopped.is_some()) };
     let more = scope.agents.len().max(counted) - looked_at;
