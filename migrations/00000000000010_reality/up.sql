@@ -2,8 +2,8 @@
 -- (snapshots), checks, and drift.
 --
 -- Decisions depend on four of these tables: anchors, the newest snapshot of each (reality_heads),
--- overrides, and drift events. Snapshots and checks themselves are not part of authority. A
--- snapshot that does not become the newest therefore does not change the tenant's revision.
+-- overrides, and drift events. Decisions do not read older snapshots or checks. A snapshot that
+-- does not become the newest therefore does not change the tenant's revision.
 
 -- ## Anchors
 
@@ -118,8 +118,9 @@ CREATE CONSTRAINT TRIGGER log_change AFTER INSERT OR UPDATE OR DELETE ON reality
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION log_change('tenant_id', '{}');
 INSERT INTO authority_tables VALUES ('reality_heads');
 
--- Whether a snapshot is valid. The key that signed it must still be a key of the anchor, unless the
--- anchor has no keys. The API key that delivered it must still be permitted to feed the anchor.
+-- Whether a snapshot is valid. If a key of the anchor signed it, the anchor must still have that
+-- key; otherwise the anchor must have no keys. The API key that delivered the snapshot must still
+-- be permitted to feed the anchor.
 CREATE FUNCTION reality_counts(
     tenant text, signed_by text, feeder_key_id text, thumbprints text[], source jsonb
 ) RETURNS boolean LANGUAGE sql STABLE AS $$
@@ -317,8 +318,8 @@ CREATE TABLE stable_drift_events (
     recommended_runtime_effect text COLLATE "C" NOT NULL,
     recommended_obligations text[] NOT NULL,
     evidence_refs text[] NOT NULL,
-    -- [{anchor_id, sampled_at, max_age_seconds}], only in events about outdated snapshots that the
-    -- engine created. Such an event ends when each of the anchors has a newer, fresh snapshot.
+    -- [{anchor_id, sampled_at, max_age_seconds}], only in events that the engine created because of
+    -- outdated snapshots. Such an event ends when each of the anchors has a newer, fresh snapshot.
     until_fresh jsonb,
     quarantine_id text COLLATE "C",
     resolution text COLLATE "C" CHECK (resolution IN ('recoupled', 'tolerated', 'escalated', 'revoked')),

@@ -27,7 +27,8 @@ use crate::{
 const PAGE: usize = 512;
 
 /// Takes or renews the lease. The lease lasts longer than it takes to write a part or to read back
-/// a month. An ended run starts again. If the month is already archived, no row is returned.
+/// a month. If the month's last run was ended, a new run begins. If the month is already archived,
+/// no row is returned.
 const CLAIM: &str = "
     INSERT INTO archive_runs AS r (tenant_id, month, begun_at, lease, leased_until)
     SELECT $1, $2, clock_timestamp(), $3, clock_timestamp() + interval '30 minutes'

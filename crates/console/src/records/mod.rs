@@ -1,5 +1,5 @@
-//! Every kind of records, from the protos' descriptors: lists, each record with its history, and a form for each of
-//! its operations. A new kind or operation in the protos gets its pages without a change here.
+//! Pages for each kind of record, made from the protos' descriptors: a list, each record with its history, and a form
+//! for each operation. A new kind or operation in the protos gets its pages without a change here.
 
 mod act;
 mod call;

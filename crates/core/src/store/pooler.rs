@@ -1,7 +1,7 @@
 //! Detects a pooler in front of Postgres that shares one session between several connections, as
 //! pgbouncer does with `pool_mode = transaction`.
 //!
-//! The pools' connections keep a role, settings and prepared statements in their sessions.
+//! The service's connections keep a role, settings and prepared statements in their sessions.
 //! Migrations hold a lock, and one connection listens. Behind such a pooler, all of this would be
 //! lost or applied to other connections.
 

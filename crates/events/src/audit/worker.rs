@@ -114,8 +114,8 @@ impl Sender {
         loop {
             match self.batch(stream, lease, &mut reached, &has_ended).await {
                 Ok(is_last) => {
-                    // If the stream was changed or sealed, its progress is not recorded. The new
-                    // filter then applies to events that the old one excluded.
+                    // If the stream was changed or sealed, its progress is not recorded. A new
+                    // filter then judges the same events: the old one may have excluded some.
                     if !self.hold(stream, lease, &mut reached).await? {
                         return self.release(stream, lease).await;
                     }

@@ -259,8 +259,8 @@ fn other_keywords_are_named_and_do_nothing() {
     table(schema, &[json!({"a": [3, 3]}), json!({"a": "no address"})], &[]);
 }
 
-/// A schema that is too expensive is refused: for its patterns, for the number of schemas on one
-/// value, and for doubling at each depth.
+/// A schema is refused as too expensive because of its patterns, because too many schemas apply to
+/// one value, or because its cost doubles at each level of the context.
 #[test]
 fn what_would_cost_too_much_is_refused() {
     let long = "a[ab]{200}c";
@@ -314,8 +314,8 @@ fn ordinary_schemas_are_cheap_enough() {
     }
 }
 
-/// The worst-case cost of an accepted schema is bounded. The test uses the largest context of the
-/// most expensive form.
+/// The worst-case cost of an accepted schema is bounded. The test uses a schema near that bound, and
+/// a context near the size limit.
 #[test]
 fn the_worst_context_is_judged_in_time() {
     let schema = json!({"properties": {"a": {"items": {"pattern": "a[ab]{58}!"}}, "b": {"items": {"items": {"anyOf": [
