@@ -14,7 +14,7 @@ use crate::{Fault, meter::to_float, product::SUBJECT};
 const DEMO: &str = "svc:tenant:acme";
 /// The number of calls of each page.
 const CALLS: usize = 200;
-/// The lists, and the filters of decisions that are slow in Postgres.
+/// The lists. Three have a filter that makes the list of decisions slow in Postgres.
 const PAGES: [&str; 9] = [
     "/console/approvals",
     "/console/decisions",
@@ -35,10 +35,10 @@ struct Browser {
 }
 
 /// Returns the milliseconds to the first byte of each page. An auditor of the tenant with the most
-/// decisions reads the lists. The decisions that the bench inserted have no record. Pages of single
-/// records are therefore read in the demonstration tenant. There an auditor reads the decision
-/// `decision_id` and its agent. An approver reads the inbox, the request `approval_id` and the
-/// confirmation page of that request.
+/// decisions reads the lists. The bench inserted these decisions without agents or valid contents.
+/// The other pages are therefore read in the demonstration tenant. There an auditor reads the
+/// decision `decision_id` and its agent. An approver reads the inbox, the request `approval_id` and
+/// the confirmation page of that request.
 pub(crate) async fn pages(
     address: SocketAddr,
     tenant_id: &str,

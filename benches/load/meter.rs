@@ -24,7 +24,7 @@ impl Meter {
     }
 }
 
-/// CPU time so far, in ticks.
+/// CPU time so far in ticks, and the service's resident memory in bytes.
 pub(crate) struct Reading {
     at: Instant,
     service: u64,

@@ -32,7 +32,7 @@ async fn a_body_that_grows_past_the_limit_in_protobuf_is_too_large() {
         let [sent, found, limit] = numbers[..] else { panic!("{message}") };
         assert!(sent < 256 << 10 && found > 1 << 20 && limit == 1 << 20, "{message}");
     }
-    // Half as many items are within both limits: the size as JSON and the size as a message.
+    // 40,000 items are within both limits: the size as JSON and the size as a message.
     let mut body = crate::support::asking(1.0, "DE");
     body["context"]["a"] = json!(vec![1; 40_000]);
     assert_eq!(client.post(EVALUATE, body).await.0, 200);
@@ -105,8 +105,8 @@ async fn depth_counts_alike_over_rest_and_grpc() {
     }
 }
 
-/// A status that a library creates has no reason. The service derives the reason from the code, and
-/// for a 4xx status it is never `internal`.
+/// An error that tonic creates has no reason. The service derives the reason from the gRPC code: a
+/// message over the limit is `too_large`, not `internal`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_tonic_refuses_is_not_called_internal() {
     let (_app, client) = demo().await;

@@ -1,5 +1,5 @@
-//! The effects on decisions of drafts, of targets in the call that creates a policy, and of a
-//! tenant's own reason codes.
+//! Drafts, targets in the call that creates a policy, and a tenant's own reason codes: their
+//! effects on decisions.
 
 use serde_json::json;
 
@@ -62,7 +62,7 @@ async fn a_tenants_own_reason_is_recorded_and_returned() {
     assert_eq!(listed["decisions"].as_array().unwrap().len(), 1, "{listed:#}");
     let (status, again) = owner.post(&format!("/api/v1/decisions/{id}:replay"), json!({})).await;
     assert!(status == 200 || status == 404 || status == 409, "{again:#}");
-    // A policy that holds can also have a tenant's own reason code.
+    // A policy that requires approval can also have a tenant's own reason code.
     let holding = OWN.replace("forbid", "@decision(\"require_approval\") forbid");
     let candidate = json!({"request": asking(1.0, "DE"), "without_policies": [],
         "candidate_policies": [{"cedar": holding, "policy_id": null}]});
@@ -75,8 +75,8 @@ async fn a_tenants_own_reason_is_recorded_and_returned() {
     );
 }
 
-/// Stored jurisdictions outside the standard never match. They are listed at start and in the
-/// record.
+/// Stored jurisdictions outside the standard never match. The service logs them when it starts, and
+/// a delegation that contains one has a warning.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stored_place_outside_the_standard_is_named() {
     let (app, client, _) = demo().await;

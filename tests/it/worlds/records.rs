@@ -8,8 +8,9 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{TestApp, http};
 
-/// A kind of record: its name in worlds, its collection, the field of its responses, and the
-/// default fields. In defaults, `@` stands for the local name, and `$` begins a reference.
+/// A kind of record: its name in worlds, its collection, the field of a response that contains the
+/// record, and the default fields. In defaults, `@` stands for the local name, and `$` begins a
+/// reference.
 struct Kind {
     word: &'static str,
     collection: &'static str,

@@ -39,7 +39,7 @@ pub(super) fn declared(dice: &mut Dice<'_>) -> Option<Arc<ContextSchema>> {
     Some(ContextSchema::stored(all[at].clone()).into())
 }
 
-/// Adds the schemas of the tools to the facts, as the graph does.
+/// Adds the schemas and the input types of the tools to the facts, as the service's graph does.
 pub(super) fn look_up(
     tools: &[Arc<Tool>],
     performs: impl Fn(&&Arc<Tool>) -> bool,
