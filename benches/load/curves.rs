@@ -1,5 +1,5 @@
-//! `script/bench --curves`: measures the cost of a decision as one size grows. The points of a curve
-//! are measured in turn, because the speed of a machine changes in the meantime.
+//! `script/bench --curves`: measures the cost of a decision as one size grows. Each round
+//! measures all points of a curve, because the speed of a machine changes over time.
 
 use std::{cmp::Ordering, sync::Arc, time::Duration};
 
@@ -16,8 +16,8 @@ use crate::{
 
 const ROUNDS: usize = 3;
 const WARM: Duration = Duration::from_secs(1);
-/// The calls a second at which latencies are measured. A point with a highest rate below twice this
-/// value is measured at half of its highest rate.
+/// The calls a second at which latencies are measured, or half of the point's highest rate if that
+/// is lower.
 const PACE: f64 = 1000.0;
 
 const HEADINGS: [&str; 7] =
@@ -30,7 +30,7 @@ pub(crate) struct Curve {
     pub(crate) points: Vec<Point>,
 }
 
-/// A size, and the calls on the servers with this size.
+/// A size, and the calls to measure at this size.
 pub(crate) struct Point {
     pub(crate) name: String,
     pub(crate) calls: Vec<Arc<Call>>,

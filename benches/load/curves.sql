@@ -3,8 +3,8 @@
 -- reads authority at its start. The history and the log of changes do not contain these rows.
 SET session_replication_role = replica;
 
--- Copies the rows of a table for which `which` is true, `count` times. `change` is an expression for the copy with the
--- number `n` of a row `r`; both the row and the copy are jsonb.
+-- Makes `count` copies of each row that meets the condition `which`, in the table `name`. The expression `change`
+-- returns a copy as jsonb. It can use the original row as `r`, also jsonb, and the number of the copy as `n`.
 CREATE PROCEDURE pg_temp.copy(name regclass, which text, change text, count integer) LANGUAGE plpgsql AS $$
 DECLARE
     columns text;
@@ -54,7 +54,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Gives a tenant `count` copies of its policy, for the action `applies`.
+-- Gives a tenant `count` copies of its policy, for the actions that begin with the word in `applies`.
 CREATE PROCEDURE pg_temp.policies(slug text, count integer, applies text) LANGUAGE plpgsql AS $$
 DECLARE
     its text := format('tenant_id = %L', 'svc:tenant:' || slug);

@@ -38,7 +38,7 @@ const FLOODS: [Shape; 5] = [
     Shape::new(16, 16),
 ];
 /// The connections of the open loop, which makes several times as many calls as the service can
-/// answer. Refused calls wait up to 1.9 s and must not keep other calls from starting.
+/// answer. New calls can start while others wait for their refusal, which takes up to 1.9 s.
 const OPEN: Shape = Shape::new(256, 160);
 const OPEN_TIMES: f64 = 3.0;
 /// The calls that are refused because of their key's limit.
@@ -211,7 +211,7 @@ impl Seen {
     /// Compares the 99th percentiles with the values of an idle service.
     fn slower_than(&self, alone: &Self) -> String {
         let [grpc, rest] = [0, 1].map(|way| self.p99[way] / alone.p99[way]);
-        format!("{grpc:.1} and {rest:.1} times the p99 beside an idle service (the goal is 2)")
+        format!("{grpc:.1} and {rest:.1} times the p99 of an idle service (the goal is 2)")
     }
 }
 

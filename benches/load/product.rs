@@ -26,8 +26,8 @@ const CONTEXT: &str = r#"{"amount":1200,"currency":"EUR","jurisdiction":"DE"}"#;
 pub(crate) const BATCH: u32 = 100;
 /// `decision: DECISION_ALLOW`, the first field of every response.
 const ALLOW: &[u8] = &[0x08, 1];
-/// `decision: DECISION_ALLOW_WITH_CONSTRAINTS`: the normal form of an allow with obligations. Every
-/// allow here has obligations.
+/// `decision: DECISION_ALLOW_WITH_CONSTRAINTS`: an allow in a batch. `Evaluate` returns
+/// `DECISION_ALLOW` instead.
 const ALLOW_WITH_CONSTRAINTS: &[u8] = &[0x08, 2];
 
 pub(crate) async fn rows(
@@ -86,7 +86,7 @@ pub(crate) async fn start_program(
     Ok(Started { server, address, key })
 }
 
-/// Starts another node on the database and with the key ring of a started server.
+/// Starts another node on `database`, with the key ring of the server `first`.
 pub(crate) async fn start_node(
     name: &'static str,
     first: &str,
@@ -116,7 +116,7 @@ async fn serve(
     Ok((server, address))
 }
 
-/// Returns a command of a program on this data, without settings from the bench's environment.
+/// Returns a command that runs the program on this data, without settings from the environment.
 fn on_data(program: &Path, data: &Path) -> Command {
     let mut command = Command::new(program);
     command.arg("--data-dir").arg(data);
