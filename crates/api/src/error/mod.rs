@@ -96,14 +96,14 @@ codes! {
     LimitReached "limit_reached" Aborted 409 "tenant limit reached; delete one first";
     LimitExceeded "limit_exceeded" Aborted 409 "tenant limit of active records reached; end one first";
     SnapshotExists "snapshot_exists" AlreadyExists 409 "the anchor already has a snapshot with this time and content";
-    CheckNotRun "check_not_run" Aborted 409 "the check has only a report; run it before deciding on it";
+    CheckNotRun "check_not_run" Aborted 409 "the check has no result of a run; run it before deciding on it";
     OverrideNotPermitted "override_not_permitted" Aborted 409 "this person may not override this check";
     StillDecoupled "still_decoupled" Aborted 409 "the check, run again, still finds drift";
     InUse "in_use" Aborted 409 "other records still refer to this record; end them first";
     NotLinked "not_linked" Aborted 409 "the brand needs a tenant to which its consultant has an active link";
     BrandActiveExists "brand_active_exists" Aborted 409 "another brand of the tenant is active; archive it first";
-    DomainNotVerified "domain_not_verified" Aborted 409 "the domain is not verified: `POST /domains/{id}/verify` looks for its `verification_token` in a TXT record of `_svc-challenge.` before its name";
-    DelegationExceedsParent "delegation_exceeds_parent" Aborted 409 "a delegation may only narrow its parent's grant or its own";
+    DomainNotVerified "domain_not_verified" Aborted 409 "the domain is not verified: publish its `verification_token` as a TXT record of `_svc-challenge.<fqdn>`, then call `POST /domains/{id}/verify`";
+    DelegationExceedsParent "delegation_exceeds_parent" Aborted 409 "a delegation may not grant more than its parent, and a change may only narrow it";
     TransitionNotAllowed "transition_not_allowed" Aborted 409 "the record's state does not allow this move";
     ApproverNotEligible "approver_not_eligible" Aborted 409 "this person may not decide this approval";
     RequestDigestDiffers "request_digest_differs" Aborted 409 "`request_digest` does not match this approval; fetch it again";
@@ -114,7 +114,7 @@ codes! {
     SequenceExpired "sequence_expired" Aborted 409 "events after this sequence were deleted; continue from `oldest`";
     SequenceAhead "sequence_ahead" Aborted 409 "the tenant has no event with this sequence yet";
     PushNotConfigured "push_not_configured" Aborted 409 "this installation sends no Web Push; its operator can set `push.subject`";
-    DecisionStopped "decision_stopped" Aborted 409 "the repeated decision no longer permits: a stop condition has fired, its valid_until has passed, or it would not be permitted now; send a new request with a new Idempotency-Key";
+    DecisionStopped "decision_stopped" Aborted 409 "the permission under this key has ended: a stop condition fired, its valid_until passed, or the request is not permitted now; send a new request with a new Idempotency-Key";
     IdempotencyInProgress "idempotency_in_progress" Aborted 409 "the first request with this key is still running; retry later";
     ReadOnlyProvider "read_only_provider" Aborted 409 "keys of this custody provider are read-only here";
     PreconditionFailed "precondition_failed" FailedPrecondition 412 "the record's version differs from If-Match; read it again";

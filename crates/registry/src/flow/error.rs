@@ -33,7 +33,7 @@ pub enum Error {
     NotSubject,
     #[error("the record changed since it was read")]
     Changed,
-    #[error("a delegation may only narrow its parent's grant or its own")]
+    #[error("a delegation may not grant more than its parent, and a change may only narrow it")]
     Exceeds(Vec<Violation>),
     /// The record can't be deleted. The code describes the alternative.
     #[error("{}", .0.sentence())]
