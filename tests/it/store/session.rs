@@ -87,8 +87,8 @@ async fn rows_names_and_roles_are_what_the_service_means() {
                 END $$";
     for (wrong, right, named) in [
         ("GRANT %2$I TO %1$I", "REVOKE %2$I FROM %1$I", "has the rights of"),
-        ("ALTER ROLE %1$I BYPASSRLS", "ALTER ROLE %1$I NOBYPASSRLS", "is bound by no rule of rows"),
-        ("ALTER ROLE %1$I SUPERUSER", "ALTER ROLE %1$I NOSUPERUSER", "is bound by no rule of rows"),
+        ("ALTER ROLE %1$I BYPASSRLS", "ALTER ROLE %1$I NOBYPASSRLS", "bypasses row-level security"),
+        ("ALTER ROLE %1$I SUPERUSER", "ALTER ROLE %1$I NOSUPERUSER", "bypasses row-level security"),
     ] {
         database.run(&role.replace("{}", wrong)).await;
         let read = database.store().read_tx(&of("a"), async |_: &mut Db| Ok::<_, Error>(()));

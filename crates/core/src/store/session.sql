@@ -56,7 +56,7 @@ BEGIN
             WHEN rolname <> public.authority_role(kind) THEN
                 format('the session works as `%s` instead of `%s`', rolname, public.authority_role(kind))
             WHEN rolsuper OR rolbypassrls THEN
-                format('the role `%s` is bound by no rule of rows: run ALTER ROLE %1$I NOSUPERUSER NOBYPASSRLS', rolname)
+                format('the role `%s` bypasses row-level security: run ALTER ROLE %1$I NOSUPERUSER NOBYPASSRLS', rolname)
             ELSE (SELECT format('the role `%s` has the rights of `%s`: run REVOKE %I FROM %I',
                                 r.rolname, more.rolname, more.rolname, r.rolname)
                   FROM pg_auth_members m JOIN pg_roles more ON more.oid = m.roleid
