@@ -30,8 +30,8 @@ pub(super) fn events(types: Vec<Value>) -> Vec<(String, Value)> {
     all
 }
 
-/// Describes a delivery to a webhook endpoint. It has a separate tag: generators that write a file
-/// for each tag would otherwise replace the file of the service's operations.
+/// Describes a delivery to a webhook endpoint. It has a tag that no service has: with a service's
+/// tag, generators that write a file for each tag would replace the file of that service.
 pub(super) fn webhooks() -> Value {
     json!({"event": {"post": {
         "operationId": "receive_event",

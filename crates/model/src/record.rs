@@ -60,7 +60,7 @@ pub trait RecordRequest {
     type Record: Record;
     /// The field that contains the record.
     const FIELD: &'static str;
-    /// The bounding lists that an update clears.
+    /// The bounding lists ([`Record::BOUNDS`]) that an update clears.
     fn cleared(&mut self) -> FieldMask {
         FieldMask::default()
     }

@@ -28,8 +28,8 @@ impl Argument {
 /// The maximum number of characters of a short value.
 const SHORT: usize = 80;
 
-/// The rows of `question`. The rows of the context come first, since they describe the action: the
-/// amount, then short members, then long ones and inner members.
+/// The rows of `question`. The rows of the context come first, since they describe the action. Of
+/// these, the amount comes first, then short members, then long members and inner members.
 pub(crate) fn arguments(question: &Map<String, Value>) -> Vec<Argument> {
     let mut rows = Vec::new();
     let (first, rest): (Vec<_>, Vec<_>) = question.iter().partition(|(name, _)| *name == "context");

@@ -91,7 +91,7 @@ pub struct ExceededBound {
     pub currency: Option<String>,
     /// The requested value; `None` if the request lacks it.
     pub asked: Option<String>,
-    /// The window of `max_uses` or `max_total_amount`.
+    /// For `max_uses` and `max_total_amount`: the bound with its current window and use.
     pub budget: Option<Budget>,
 }
 

@@ -1,4 +1,4 @@
-//! Decides whether a move was made by two people, by the rules for approvals.
+//! Decides by the rules for approvals whether two people made a move.
 //!
 //! Several principals in the tenant may belong to one person. Both people must be active in the
 //! tenant when the second person acts.
@@ -7,11 +7,11 @@ use authority_core::graph::{Barrier, Fence, Graph, Person, TenantHandle, hold_fe
 
 use crate::flow::{ineligible::Ineligible, prelude::*};
 
-/// The authority that identifies people. It stays unchanged until the transaction ends.
+/// The graph, which identifies people. The fence keeps it unchanged until the transaction ends.
 pub(super) struct TwoPeople<'a> {
     graph: &'a Graph,
-    /// The tenant of the state machine. A machine of the installation has none: only its owners
-    /// move records there.
+    /// The tenant of the state machine. `None` if the machine belongs to the installation: only the
+    /// installation's owners use such a machine.
     tenant: Option<TenantHandle>,
 }
 

@@ -48,10 +48,11 @@ pub struct Anchor {
     /// Whether a stored field of the anchor or of its snapshot cannot be read.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unreadable: bool,
-    /// The time of the last change of the anchor, or of the selection of its newest snapshot.
+    /// The time of the last change, of the anchor or of `newest`.
     #[serde(with = "moment")]
     pub changed_at: DateTime<Utc>,
-    /// The live snapshot with the greatest `sampled_at`, among the snapshots that count.
+    /// The valid snapshot with the greatest `sampled_at`. A snapshot is valid if it is not deleted
+    /// and its signer and its feeder are still permitted.
     pub newest: Option<Snapshot>,
 }
 
@@ -77,7 +78,7 @@ pub struct Snapshot {
     #[serde(default, with = "moment::option", skip_serializing_if = "Option::is_none")]
     pub valid_until: Option<DateTime<Utc>>,
     pub content_hash: String,
-    /// Whether another snapshot that counts has the same `sampled_at` and another hash.
+    /// Whether another valid snapshot has the same `sampled_at` and another hash.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub contested: bool,
 }
@@ -140,8 +141,8 @@ pub struct Drift {
     pub action: Option<Pattern>,
     pub effect: RuntimeEffect,
     pub obligations: Vec<String>,
-    /// When the drift began, or when it last changed or became stricter. Only later approvals
-    /// review it.
+    /// When the drift began, or when it last changed or became stricter. Only a later approval
+    /// counts as a review of the drift.
     #[serde(with = "moment")]
     pub since: DateTime<Utc>,
     /// The anchors of a drift that is only about age. The drift ends when each anchor has a newer,
@@ -153,10 +154,11 @@ pub struct Drift {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observed {
     pub anchor_id: String,
-    /// The time of the anchor's newest snapshot then; absent if there was none.
+    /// `sampled_at` of the anchor's newest snapshot when the drift was found; absent if there was
+    /// none.
     #[serde(default, with = "moment::option", skip_serializing_if = "Option::is_none")]
     pub sampled_at: Option<DateTime<Utc>>,
-    /// For a drift about an assumed age: the lowest maximum age that the check assumed.
+    /// The maximum age that the check assumed for the anchor; the lowest if it assumed several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_age_seconds: Option<u32>,
 }
