@@ -1,6 +1,6 @@
-//! Measures Cerbos with the request that the service decides. Its only policy, in CEL, has the
-//! content of the demo tenant's records. Its decision log is on disk, with the default settings of
-//! its `local` backend.
+//! Measures Cerbos with the request that the service decides. Cerbos has one policy, with the
+//! conditions of the demo tenant's records in CEL. Its decision log is on disk, with the default
+//! settings of its `local` backend.
 
 use std::{fs, net::SocketAddr, path::Path, process::Command};
 

@@ -33,9 +33,9 @@ impl Credentials {
     /// the check reads is therefore never older than the facts.
     ///
     /// # Errors
-    /// The token has expired; the key was revoked, has expired, has a different secret, lacks a
-    /// scope or may no longer be used from the caller's address; the person or the tenant is no
-    /// longer active.
+    /// The token has expired; the key was revoked, has expired, no longer has the caller's secret,
+    /// lacks `scope`, is bound to principals other than `subject` or may no longer be used from the
+    /// caller's address; the person or the tenant is not active.
     pub fn check(
         &self,
         caller: &Caller,

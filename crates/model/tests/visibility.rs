@@ -1,5 +1,5 @@
-//! Compares the visibility of every column of every record with `visibility.txt`: the callers that see
-//! it, or `owner` if only the installation's owner does.
+//! Checks which callers see each column of each record. `visibility.txt` lists them, or `owner` if
+//! only the installation's owner sees the column.
 //!
 //! The file is written by hand. A changed line changes the data that a tenant's callers see.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -15,7 +15,7 @@ fn option(options: &DynamicMessage, name: &str) -> Option<Value> {
     options.has_extension(&extension).then(|| options.get_extension(&extension).into_owned())
 }
 
-/// Returns the callers in a rule: `admin auditor`, `tenant about`.
+/// Returns the roles and flags of a rule, such as `admin auditor` or `tenant about`.
 fn callers(rule: &DynamicMessage) -> String {
     let roles = rule.get_field_by_name("roles").unwrap().into_owned();
     let roles = roles.as_list().unwrap().iter().map(|role| role.as_str().unwrap().to_owned());

@@ -72,7 +72,7 @@ pub struct Quarantine {
     pub id: String,
     pub subject_id: Option<String>,
     pub action: Option<Pattern>,
-    /// The line of the quarantined delegation.
+    /// The id of the quarantined delegation's line: [`Delegation::line`].
     pub delegation_id: Option<String>,
 }
 
@@ -134,7 +134,7 @@ pub struct Uses {
     pub used: Used,
 }
 
-/// A row with allowed = 0 of a principal who takes part in a chain and is not the subject.
+/// A `uses` row that denies. Its principal takes part in a chain, but is not the subject.
 ///
 /// A principal who is denied something cannot let others do it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -233,7 +233,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// Whether any field is declared.
+    /// Whether the tool's declaration or risk classification has any field.
     pub fn is_declared(&self) -> bool {
         self.action_declaration.unwrap_or_default() != ActionDeclaration::default()
             || self.action_risk_classification.unwrap_or_default()
@@ -275,7 +275,9 @@ pub struct ActsIn {
     pub id: String,
     pub workspace_id: String,
     pub window: Window,
-    /// `allowed_actions_json`. Absent means membership only. Empty or malformed permits no action.
+    /// `allowed_actions_json`. If absent, the row gives no authority, and does not limit the
+    /// actions for which the subject has other authority. If empty or malformed, the row permits no
+    /// action.
     pub allowed_actions: Option<Vec<Pattern>>,
 }
 
