@@ -163,14 +163,12 @@ fn raw(field: &Field, shape: &Shape, message: &[u8]) -> Result<Vec<u8>, wire::Ma
     Ok(out)
 }
 
-/// Returns the URL of a new record below the collection, from its `id`. Without an `id`, it uses
-/// the first record in the response that has one.
+/// Returns the URL of a new record below the collection, if GET reads it there. The URL has the
+/// record's `id`. Without an `id`, it has that of the first record in the response.
 fn location(route: &Route, path: &str, message: &[u8]) -> Option<HeaderValue> {
-    if route.method != "POST" || !route.verb.is_empty() {
-        return None;
-    }
-    if !route.location.is_empty() {
-        let fields = route.location.iter().map(|at| route.output.fields.get(usize::from(*at)));
+    let location = route.location?;
+    if !location.is_empty() {
+        let fields = location.iter().map(|at| route.output.fields.get(usize::from(*at)));
         let query = fields.map(|field| {
             let field = field?;
             let text = text(field, message).unwrap_or_default();

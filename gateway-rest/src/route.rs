@@ -45,8 +45,9 @@ pub struct Route {
     /// The largest body in bytes, if it is smaller than the host's limit; 0 for the host's limit.
     pub body_bytes: u32,
     /// The fields that identify a new record: positions in `output.fields`. Its `Location` contains
-    /// them as a query. Empty if the record's id identifies it.
-    pub location: &'static [u16],
+    /// them as a query. Empty if the record's id identifies it; `None` if GET cannot read it below
+    /// this path.
+    pub location: Option<&'static [u16]>,
 }
 
 /// The fields of a stream's messages as server-sent events.

@@ -1,7 +1,10 @@
 //! The HTTP bindings and the REST option of a method, validated.
 
+use std::collections::BTreeSet;
+
 use prost_reflect::{
-    DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, MethodDescriptor, Value,
+    DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, MethodDescriptor, ServiceDescriptor,
+    Value,
 };
 
 use crate::{Options, descriptor, template::Template};
@@ -137,6 +140,13 @@ pub(crate) fn bindings(method: &MethodDescriptor, options: &Options) -> Vec<Bind
     found
 }
 
+/// Returns the shapes of the paths that GET reads.
+pub(crate) fn readable(services: &[ServiceDescriptor], options: &Options) -> BTreeSet<String> {
+    let methods = services.iter().flat_map(|service| service.methods().collect::<Vec<_>>());
+    let all = methods.flat_map(|method| bindings(&method, options));
+    all.filter(|binding| binding.method == "GET").map(|one| one.template.shape()).collect()
+}
+
 fn collect(
     method: &MethodDescriptor,
     rule: &DynamicMessage,
@@ -171,6 +181,12 @@ fn collect(
 }
 
 impl Binding {
+    /// Whether GET reads a record that this binding creates, at its id below this path.
+    pub(crate) fn has_location(&self, readable: &BTreeSet<String>) -> bool {
+        let below = format!("{}/*", self.template.shape());
+        self.method == "POST" && self.template.verb.is_empty() && readable.contains(&below)
+    }
+
     fn check(&self, method: &MethodDescriptor, rest: &Rest, options: &Options) {
         let at = format!("{} ({} {})", method.full_name(), self.method, self.path);
         let (input, output) = (method.input(), method.output());

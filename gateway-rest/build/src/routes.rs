@@ -16,7 +16,9 @@ use crate::{
 pub(crate) fn table(pool: &DescriptorPool, options: &Options) -> TokenStream {
     let mut taken = BTreeMap::new();
     let mut routes = Vec::new();
-    for service in descriptor::services(pool, options) {
+    let services = descriptor::services(pool, options);
+    let readable = binding::readable(&services, options);
+    for service in services {
         for method in service.methods() {
             for binding in binding::bindings(&method, options) {
                 let key = format!("{} {}", binding.method, binding.template.shape());
@@ -26,7 +28,8 @@ pub(crate) fn table(pool: &DescriptorPool, options: &Options) -> TokenStream {
                 }
                 refuse_wide(&method.input(), options);
                 refuse_wide(&method.output(), options);
-                routes.push(route(&method, &binding, options));
+                let has_location = binding.has_location(&readable);
+                routes.push(route(&method, &binding, has_location, options));
             }
         }
     }
@@ -61,7 +64,12 @@ fn refuse_wide(message: &MessageDescriptor, options: &Options) {
     }
 }
 
-fn route(method: &MethodDescriptor, binding: &Binding, options: &Options) -> TokenStream {
+fn route(
+    method: &MethodDescriptor,
+    binding: &Binding,
+    has_location: bool,
+    options: &Options,
+) -> TokenStream {
     let runtime = options.runtime_path();
     let (input, output) = (method.input(), method.output());
     let Rest {
@@ -103,6 +111,7 @@ fn route(method: &MethodDescriptor, binding: &Binding, options: &Options) -> Tok
     let body_bytes = literal(body_bytes);
     let streams = method.is_server_streaming();
     let location = location.iter().map(|name| literal(position(&output, name)));
+    let location = if has_location { quote!(Some(&[#(#location),*])) } else { quote!(None) };
     let (input, output) = (shapes::name(&input), shapes::name(&output));
     quote! {
         #runtime::Route {
@@ -127,7 +136,7 @@ fn route(method: &MethodDescriptor, binding: &Binding, options: &Options) -> Tok
             streams: #streams,
             events: #events,
             body_bytes: #body_bytes,
-            location: &[#(#location),*],
+            location: #location,
         }
     }
 }

@@ -378,7 +378,14 @@ async fn every_example_in_the_document_has_its_success() {
             wrong.push(format!("{} {path} {body}: {status} {answer}", example.method));
             continue;
         }
-        let sometimes = ["Idempotency-Replayed", "Location", "RateLimit", "RateLimit-Policy"];
+        if let Some(location) = headers.get("location") {
+            let location = location.to_str().unwrap();
+            let (found, record) = client.get(location).await;
+            if found != 200 {
+                wrong.push(format!("Location of {path}: {location}: {found} {record}"));
+            }
+        }
+        let sometimes = ["Idempotency-Replayed", "RateLimit", "RateLimit-Policy"];
         for name in example.gives.iter().filter(|name| !sometimes.contains(&name.as_str())) {
             if !headers.contains_key(name.as_str()) {
                 wrong.push(format!("{} {path} lacks {name}", example.method));

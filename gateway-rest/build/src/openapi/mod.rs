@@ -29,6 +29,7 @@ use schema::Schemas;
 /// See [`crate::routes`].
 pub fn document(pool: &DescriptorPool, options: &Options, info: &Info<'_>) -> Value {
     let services = descriptor::services(pool, options);
+    let readable = binding::readable(&services, options);
     let mut schemas = Schemas::new(&services, options);
     schemas.put("Error", info.error.clone());
     for (name, schema) in &info.documents {
@@ -48,7 +49,9 @@ pub fn document(pool: &DescriptorPool, options: &Options, info: &Info<'_>) -> Va
                     names: binding.template.parameters().into_iter().map(|(n, _)| n).collect(),
                     operations: Map::new(),
                 });
-                let operation = Operation { method: &method, binding, place, options, info };
+                let has_location = binding.has_location(&readable);
+                let operation =
+                    Operation { method: &method, binding, place, has_location, options, info };
                 let (value, refusals) = operation.describe(&path.names, &mut schemas);
                 statuses.extend(refusals);
                 path.add(&binding.method, value);

@@ -21,6 +21,8 @@ pub(super) struct Operation<'a> {
     pub(super) binding: &'a Binding,
     /// The operation's index among the method's bindings.
     pub(super) place: usize,
+    /// Whether a new record can be read below the path.
+    pub(super) has_location: bool,
     pub(super) options: &'a Options,
     pub(super) info: &'a Info<'a>,
 }
@@ -147,7 +149,7 @@ impl Operation<'_> {
 
     fn success(&self, rest: &Rest, schemas: &mut Schemas<'_>) -> Value {
         let mut response = json!({"description": "Success."});
-        if rest.status == 201 {
+        if rest.status == 201 && self.has_location {
             let description = "The URL of the new record.";
             response["headers"] = json!({
                 "Location": {"description": description, "schema": {"type": "string"}},
