@@ -28,9 +28,19 @@ impl PageTokens {
     ///
     /// Rotating an API key or signing in again does not change the caller.
     pub fn of<Q: RpcRequest + Listing>(keys: &Keys, caller: &Caller, request: &Q) -> Self {
+        Self::of_method(keys, caller, Q::METHOD, request)
+    }
+
+    /// Returns the tokens of an export of the list that `request` describes. They do not continue
+    /// the list, and the list's tokens do not continue the export.
+    pub fn of_export<E: RpcRequest>(keys: &Keys, caller: &Caller, request: &impl Listing) -> Self {
+        Self::of_method(keys, caller, E::METHOD, request)
+    }
+
+    fn of_method(keys: &Keys, caller: &Caller, method: &str, request: &impl Listing) -> Self {
         let tenant = caller.tenant().map_or("", TenantId::as_str);
         let mut list = Vec::new();
-        for part in [Q::METHOD.as_bytes(), tenant.as_bytes(), caller.identity().as_bytes()] {
+        for part in [method.as_bytes(), tenant.as_bytes(), caller.identity().as_bytes()] {
             add(&mut list, part);
         }
         add(&mut list, &request.filters());
@@ -80,7 +90,7 @@ mod tests {
     use authority_ids::ApiKeyId;
     use authority_model::{
         proto::{
-            registry::{ListTeamsRequest, ListToolsRequest},
+            registry::{ExportToolsRequest, ListTeamsRequest, ListToolsRequest},
             runtime::ListDecisionsRequest,
         },
         wire::Time,
@@ -134,6 +144,11 @@ mod tests {
         let filtered = || ListToolsRequest { tenant_id: tenant_id.clone(), ..<_>::default() };
         assert_ne!(page(filtered()), given);
         assert_ne!(of(&keys, &ListTeamsRequest::default()).write(b"a place"), given);
+        let ann = member("svc:tenant:a", "idp", "ann");
+        let list = ListToolsRequest::default();
+        let export = PageTokens::of_export::<ExportToolsRequest>(&keys, &ann, &list);
+        assert!(export.read(&given).is_err());
+        assert!(of(&keys, &list).read(&export.write(b"a place")).is_err());
         // These fields may differ from page to page.
         let next = ListToolsRequest {
             limit: Some(7),

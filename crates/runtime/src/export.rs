@@ -71,10 +71,15 @@ impl EntityQueries {
         caller: Caller,
         asked: ExportEntityHistoryRequest,
     ) -> Result<Response<Messages<ExportEntityHistoryResponse>>, ApiError> {
-        let by = ListEntityHistoryRequest::from(asked);
+        type Export = ExportEntityHistoryRequest;
+        let mut by = ListEntityHistoryRequest::from(asked);
         let queries = self.clone();
-        let tokens = PageTokens::of(&self.keys, &caller, &by);
+        let tokens = PageTokens::of_export::<Export>(&self.keys, &caller, &by);
         let token = by.page_token.clone();
+        if let Some(place) = tokens.read(&token)? {
+            // The pages of the list are read.
+            by.page_token = PageTokens::of(&self.keys, &caller, &by).write(&place);
+        }
         let mut pages = History {
             queries,
             caller: caller.clone(),

@@ -108,6 +108,41 @@ async fn another_node_started_later_continues_a_list_over_rest_and_grpc() {
     assert_eq!(refused.code(), Code::InvalidArgument, "{refused:?}");
 }
 
+/// An export is another list: its tokens continue only the export, also that of a history.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_and_its_export_have_tokens_of_their_own() {
+    let app = TestApp::seeded().await;
+    app.demo().await;
+    let ann = app.person(TENANT, "admin", "ann@acme.example");
+    let agent = "/api/v1/app/entities/svc:agent:acme:invoice-bot/history";
+    let name = json!({"display_name": "Invoices"});
+    let path = "/api/v1/principals/svc:agent:acme:invoice-bot";
+    assert_eq!(app.owner().patch(path, name).await.0, 200);
+    for (list, export) in [
+        (AGENTS.to_owned(), "/api/v1/app/principals:export?principal_class=agent".to_owned()),
+        (agent.to_owned(), format!("{agent}:export")),
+    ] {
+        let with = |path: &str, query: &str| {
+            format!("{path}{}{query}", if path.contains('?') { '&' } else { '?' })
+        };
+        let after = |path: &str, token: &str| with(path, &format!("page_token={token}"));
+        let (_, of_list) = first(&ann, &with(&list, "limit=1")).await;
+        let (status, lines) = ann.text("GET", &export, None).await;
+        assert_eq!(status, 200, "{lines}");
+        let lines: Vec<Value> =
+            lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert!(lines.len() > 2, "{lines:#?}");
+        let of_export = lines[0]["page_token"].as_str().unwrap();
+        assert_ne!(of_list, of_export);
+        is_refused(ann.get(&after(&export, &of_list)).await, &export);
+        is_refused(ann.get(&after(&list, of_export)).await, &list);
+        let (status, rest) = ann.text("GET", &after(&export, of_export), None).await;
+        assert_eq!((status, rest.lines().count()), (200, lines.len() - 1), "{rest}");
+        let next: Value = serde_json::from_str(rest.lines().next().unwrap()).unwrap();
+        assert_eq!(next, lines[1]);
+    }
+}
+
 /// A span before now gives another time on each page.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_list_since_a_span_continues() {

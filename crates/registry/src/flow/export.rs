@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use authority_model::{
-    record::{Exported, Listing, Record},
+    record::{Exported, Listing, Record, RpcRequest},
     service::Replies,
     validate::Validate,
     wire::Time,
@@ -31,11 +31,11 @@ impl Registry {
     pub(crate) async fn export<A, Q>(&self, call: Request<Q>) -> Replies<A>
     where
         A: Exported<Record: Row>,
-        Q: Into<<A::Record as Row>::List> + Validate,
+        Q: Into<<A::Record as Row>::List> + Validate + RpcRequest,
     {
         let (caller, asked) = admitted(call)?;
         let by: <A::Record as Row>::List = asked.into();
-        let tokens = PageTokens::of(&self.keys, &caller, &by);
+        let tokens = PageTokens::of_export::<Q>(&self.keys, &caller, &by);
         let after = Window::of(by.page(), &tokens)?.after;
         named_tenant::known(&self.store, &caller, by.page().tenant_id).await?;
         let token = by.page().token.to_owned();
