@@ -1,10 +1,15 @@
-//! Keeps the use of a budget when the length of its window changes. Uses are counted in windows of
-//! a fixed length, and a window of another length would begin at zero.
+//! Keeps the use of a budget when the length of its window or its currency changes. Uses are
+//! counted in windows of a fixed length, and a window of another length would begin at zero. Amounts
+//! of two currencies have no sum.
 
 use authority_core::graph::{Fence, hold_fence};
-use authority_decision::facts::Counts;
+use authority_decision::{facts::Counts, moment};
+use authority_model::schema::counters;
 use chrono::{DateTime, Utc};
-use diesel::sql_types::{Integer, Text, Timestamptz};
+use diesel::{
+    dsl::sql,
+    sql_types::{BigInt, Integer, Nullable, Text, Timestamptz},
+};
 
 use crate::flow::prelude::*;
 
@@ -15,6 +20,31 @@ pub(crate) type Windows = [(Counts, Option<i32>); 2];
 pub(crate) struct Holder<'a> {
     pub(crate) tenant_id: &'a str,
     pub(crate) id: &'a str,
+}
+
+/// Returns the problem with another currency, or none, while amounts in the old one count in a
+/// window that has not ended.
+///
+/// Takes the fence, like [`carry`].
+pub(crate) async fn check_currency(
+    db: &mut Db,
+    holder: &Holder<'_>,
+    (was, new): (Option<&str>, Option<&str>),
+    now: DateTime<Utc>,
+) -> Result<Option<String>, Error> {
+    let Some(was) = was.filter(|was| new != Some(*was)) else { return Ok(None) };
+    hold_fence(db, Fence::Alone).await?;
+    let ends: Option<i64> = counters::table
+        .filter(counters::tenant_id.eq(holder.tenant_id))
+        .filter(counters::holder_id.eq(holder.id))
+        .filter(counters::counts.eq(Counts::Amount.word()))
+        .filter(counters::used.gt(0))
+        .select(sql::<Nullable<BigInt>>("max(window_start + window_seconds)"))
+        .first(db)
+        .await?;
+    let ends = ends.and_then(|ends| DateTime::from_timestamp(ends, 0)).filter(|ends| *ends > now);
+    Ok(ends
+        .map(|ends| format!("cannot change: amounts in {was} count until {}", moment::text(ends))))
 }
 
 /// Starts each window with a new length at the amount or number used in the holder's current

@@ -80,6 +80,11 @@ pub(crate) async fn renew(
         chain.insert(0, was.clone());
         not_quarantined(db, &was, &chain, &participants(&was, &chain)).await?;
         let holder = Holder { tenant_id: was.tenant_id(), id: line(&was) };
+        let currencies = (was.currency.as_deref(), new.currency.as_deref());
+        if let Some(problem) = counters::check_currency(db, &holder, currencies, now).await? {
+            let text = format!("{problem}; keep it, or create another delegation");
+            return Err(Error::field("delegation.currency", text));
+        }
         counters::carry(db, holder, windows(&was), windows(&new), now).await?;
         let made = Delegation::insert(db, &new).await?;
         hand_over(db, &was, &made, now).await?;

@@ -47,9 +47,7 @@ impl Row for Uses {
     }
 
     fn warn(&mut self) {
-        let bounds = self.constraints_json.as_deref();
-        let bounds = bounds.and_then(|json| serde_json::from_str::<Bounds>(json).ok());
-        let bounds = bounds.unwrap_or_default();
+        let bounds = bounds(self);
         self.warnings = rules::doubts(bounds.currency.as_deref(), &bounds.jurisdictions);
     }
 
@@ -67,6 +65,16 @@ impl Row for Uses {
         if let Some(was) = was {
             check_beginning("uses.since", self.since)?;
             let holder = Holder { tenant_id: &self.tenant_id, id: &self.id };
+            let (before, after) = (bounds(was).currency, bounds(self).currency);
+            let currencies = (before.as_deref(), after.as_deref());
+            if let Some(problem) =
+                counters::check_currency(tx.db, &holder, currencies, tx.now).await?
+            {
+                let text = format!(
+                    "`currency` {problem}; keep it, or delete the grant and create another"
+                );
+                return Err(Error::field("uses.constraints_json", text));
+            }
             counters::carry(tx.db, holder, windows(was), windows(self), tx.now).await?;
             return Ok(());
         }
@@ -79,11 +87,15 @@ impl Row for Uses {
     }
 }
 
-/// Returns the windows of the counted bounds. Unreadable bounds have no windows.
+/// Returns the bounds of a row. Unreadable bounds are empty.
+fn bounds(of: &Uses) -> Bounds {
+    let json = of.constraints_json.as_deref();
+    json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
+}
+
+/// Returns the windows of the counted bounds.
 fn windows(of: &Uses) -> Windows {
-    let bounds = of.constraints_json.as_deref();
-    let bounds = bounds.and_then(|json| serde_json::from_str::<Bounds>(json).ok());
-    let bounds = bounds.unwrap_or_default();
+    let bounds = bounds(of);
     let seconds = |length: u32| i32::try_from(length).unwrap_or(i32::MAX);
     [
         (Counts::Uses, bounds.max_uses.map(|max| seconds(max.window_seconds))),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 use serde_json::json;
 
-use super::{super::demo, answer, lend, reason, renew, under};
+use super::{super::demo, answer, lend, reason, renew, try_renew, under};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_number_of_uses_continues() {
@@ -81,4 +81,35 @@ async fn renewals_amid_requests_add_nothing() {
     for answer in answers.iter().filter(|answer| answer["decision"] != "allow") {
         assert_eq!(answer["reason_code"], "constraint_exceeded", "{answer:#}");
     }
+}
+
+/// Amounts of two currencies have no sum: no counter continues in another one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_used_budget_keeps_its_currency() {
+    let (app, client, demo) = demo().await;
+    let total = json!({"max_total_amount": {"amount": "100", "window_seconds": 31_536_000}});
+    let first = lend(&app, &demo, total).await;
+    // Nothing is used yet.
+    let dollars = renew(&app, &first, json!({"currency": "USD"})).await;
+    let euros = renew(&app, &dollars, json!({"currency": "EUR"})).await;
+    assert_eq!(answer(&client, under(&euros, 40.0)).await["decision"], "allow");
+    for change in [
+        json!({"currency": "USD"}),
+        json!({"currency": "USD", "max_total_amount": null}),
+        json!({"currency": null, "max_total_amount": null}),
+        json!({"currency": "JPY",
+               "max_total_amount": {"amount": "15000", "window_seconds": 86_400}}),
+    ] {
+        let (status, refused) = try_renew(&app, &euros, change.clone()).await;
+        assert_eq!(status, 400, "{change}: {refused:#}");
+        assert_eq!(refused["details"][0]["field"], "currency", "{change}: {refused:#}");
+        let problem = refused["details"][0]["problem"].as_str().unwrap();
+        assert!(problem.contains("create another delegation"), "{problem}");
+    }
+    // The refused renewals changed nothing. Without the total, the used amounts still count.
+    assert_eq!(answer(&client, under(&euros, 60.0)).await["decision"], "allow");
+    let free = renew(&app, &euros, json!({"max_total_amount": null})).await;
+    let (status, refused) = try_renew(&app, &free, json!({"currency": "USD"})).await;
+    assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("currency")));
+    assert_eq!(answer(&client, under(&free, 1.0)).await["decision"], "allow");
 }

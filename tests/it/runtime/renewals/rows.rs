@@ -111,6 +111,35 @@ async fn a_changed_window_is_not_empty() {
     assert_eq!(answer(&client, report(0.5)).await["decision"], "allow");
 }
 
+/// Amounts of two currencies have no sum.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_used_budget_keeps_its_currency() {
+    let total = |currency: &str| {
+        bounds(&json!({"currency": currency,
+                       "max_total_amount": {"amount": "3", "window_seconds": 31_536_000}}))
+    };
+    let (app, client) = granted(total("USD")).await;
+    // Nothing is used yet.
+    change(&app, USES, total("EUR")).await;
+    assert_eq!(answer(&client, report(2.0)).await["decision"], "allow");
+    for other in [
+        total("USD"),
+        bounds(&json!({"currency": "USD"})),
+        bounds(&json!({})),
+        json!({"constraints_json": null}),
+    ] {
+        let (status, refused) = app.owner().patch(&format!("{ROWS}/{USES}"), other.clone()).await;
+        let field = &refused["details"][0]["field"];
+        assert_eq!((status, field), (400, &json!("constraints_json")), "{other}: {refused:#}");
+    }
+    change(&app, USES, bounds(&json!({"currency": "EUR"}))).await;
+    let (status, _) = app.owner().patch(&format!("{ROWS}/{USES}"), total("USD")).await;
+    assert_eq!(status, 400);
+    change(&app, USES, total("EUR")).await;
+    assert_eq!(answer(&client, report(2.0)).await["reason_code"], "constraint_exceeded");
+    assert_eq!(answer(&client, report(1.0)).await["decision"], "allow");
+}
+
 /// Two grants have counters of their own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_window_of_another_grant_stays() {
