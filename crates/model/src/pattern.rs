@@ -44,7 +44,7 @@ const PATTERNS: &[(&str, &str)] = &[
         "an address that begins with https://, without spaces",
     ),
     (
-        "^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?[.])+[a-z]{2,63}$",
+        "^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?[.])+([a-z]{2,63}|xn--[a-z0-9-]{0,58}[a-z0-9])$",
         "a domain in small letters, such as example.org",
     ),
     (

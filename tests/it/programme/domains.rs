@@ -41,6 +41,22 @@ async fn a_domain_is_verified_by_the_txt_record_of_its_token() {
     is(&world.post(&verify, json!({})).await, 409, "domain_not_verified");
 }
 
+/// The last part of a name may be in another script, in its form of letters, digits and hyphens.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_domain_may_be_internationalised() {
+    let (world, _dns) = world().await;
+    let tenant = world.tenant("acme").await;
+    for fqdn in ["xn--e1afmkfd.xn--p1ai", "shop.xn--fiqs8s", "xn--bcher-kva.example"] {
+        let made = world.make("/domains", json!({"tenant_id": tenant, "fqdn": fqdn})).await;
+        assert_eq!(made["fqdn"], fqdn);
+    }
+    for fqdn in ["acme.xn--", "acme.xn--p1ai-", "acme.p1ai", "xn--p1ai", "acme.1", "пример.рф"]
+    {
+        let body = json!({"tenant_id": tenant, "fqdn": fqdn});
+        is(&world.post("/domains", body).await, 400, "invalid_request");
+    }
+}
+
 /// A missing record and unreachable DNS servers cause different errors.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_is_down_is_not_a_record_that_is_missing() {
