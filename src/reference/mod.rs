@@ -6,6 +6,7 @@
 //! `/docs` lists every operation, `/docs/{operation}` shows one operation, and
 //! `/docs/schemas/{name}` shows a schema shared by bodies. `/docs/guides` is the index of the
 //! documentation (`documentation.rs`). The pages are rendered when the first of them is requested.
+//! Many tools look for the document at `/openapi.json`, which redirects to `/openapi`.
 
 mod document;
 mod documentation;
@@ -27,7 +28,7 @@ use axum::{
     Router,
     extract::{Path, State},
     http::{HeaderName, HeaderValue, StatusCode, header},
-    response::{Html, IntoResponse, Response},
+    response::{Html, IntoResponse, Redirect, Response},
     routing::get,
 };
 use bytes::Bytes;
@@ -73,6 +74,7 @@ impl Reference {
 
     pub fn router(self) -> Router {
         Router::new()
+            .route("/openapi.json", get(async || Redirect::permanent("/openapi")))
             .route("/docs", get(async |State(this): State<Self>| this.page("").await))
             .route("/docs/style.css", get(async || asset(STYLE, "text/css; charset=utf-8")))
             .route("/docs/filter.js", get(async || asset(SCRIPT, "text/javascript; charset=utf-8")))

@@ -48,6 +48,22 @@ async fn two_idempotency_keys_are_refused() {
     assert_eq!(status, 404, "the tenant must not exist");
 }
 
+/// Many tools look for the contract at `/openapi.json`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_contract_is_found_under_the_name_of_its_file() {
+    let app = TestApp::start().await;
+    let client = app.client("");
+    let (status, document) = client.get("/openapi").await;
+    assert_eq!(status, 200);
+    let url = format!("{}/openapi.json", client.base);
+    let found = client.http.get(&url).send().await.unwrap();
+    assert_eq!((found.status().as_u16(), found.url().path()), (200, "/openapi"));
+    let found: serde_json::Value = serde_json::from_str(&found.text().await.unwrap()).unwrap();
+    assert_eq!(found, document);
+    let head = client.http.head(&url).send().await.unwrap();
+    assert_eq!((head.status().as_u16(), head.url().path()), (200, "/openapi"));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_contract_is_not_sent_again_if_unchanged() {
     let app = TestApp::start().await;
