@@ -55,6 +55,8 @@ use super::{
 
 /// The maximum number of findings to report.
 const MOST: usize = 50;
+/// The id of a statement without `@id`, as in the check's texts.
+const UNNAMED: &str = "policy";
 /// The maximum length of a finding's text, in characters.
 const LONGEST: usize = 400;
 
@@ -155,7 +157,7 @@ impl<'a> Check<'a> {
             return vec![error.into()];
         }
         let compiled = spans.iter().enumerate().map(|(ordinal, span)| {
-            let statement = Statement::compile("policy", ordinal, text, span.clone());
+            let statement = Statement::compile(UNNAMED, ordinal, text, span.clone());
             statement.map_err(|faults| found.extend(faults.into_iter().map(Finding::from))).ok()
         });
         let statements: Vec<_> = compiled.collect();
@@ -181,6 +183,7 @@ impl<'a> Check<'a> {
         let unknown = names::unknown(&conditions, known).into_iter().chain(near);
         let tests = misspelt::tests(&conditions, &check.declared);
         let all = faults.into_iter().chain(check.disagreements()).chain(unknown).chain(tests);
+        let all = all.chain(check.doubled());
         found.extend(all.map(|fault| check.finding(fault)));
         found
     }
@@ -277,6 +280,22 @@ impl<'a> Check<'a> {
         let statement = self.statement_at(fault.span)?;
         let mut inputs = self.declared.inputs(statement)?;
         inputs.all(|input| !is_declared(input, path)).then_some(path)
+    }
+
+    /// Returns the statements with the `@id` of an earlier one.
+    fn doubled(&self) -> impl Iterator<Item = Fault> {
+        let mut seen = BTreeSet::new();
+        let named = self.declared.statements.iter().flatten().filter(|one| one.id != UNNAMED);
+        let doubled = named.filter(move |one| !seen.insert(one.id.as_str()));
+        doubled.map(|one| Fault {
+            span: self.spans.get(one.ordinal).map_or((0, 0), |span| (span.start, 0)),
+            severity: Severity::Warning,
+            problem: format!(
+                "an earlier statement has the `@id` `{}`; traces and approvals show both by it",
+                one.id
+            ),
+            suggestion: Some("give each statement an `@id` of its own".to_owned()),
+        })
     }
 
     fn disagreements(&self) -> impl Iterator<Item = Fault> {

@@ -216,14 +216,27 @@ fn delegation_patterns(condition: &Expr) -> impl Iterator<Item = (String, Span)>
 /// Returns the ids of delegations in a condition that reads `context.delegation`. The condition may
 /// compare the ids with this field in many ways, such as through a record.
 fn delegation_texts(condition: &Expr) -> impl Iterator<Item = (String, Span)> {
-    let is_read = |one: &Expr| matches!(words_of(one), Some(Words::Name(NameKind::Delegation)));
-    let reads = condition.subexpressions().any(is_read);
+    let reads = condition.subexpressions().any(reads_delegation);
     condition.subexpressions().filter(move |_| reads).filter_map(|one| match one.expr_kind() {
         ExprKind::Lit(Literal::String(text)) if DelegationId::parse(text).is_ok() => {
             Some((text.to_string(), uses::span(one)))
         }
         _ => None,
     })
+}
+
+/// Whether the expression reads `context.delegation`, also of a context inside a record or an `if`.
+/// A field `delegation` of the request's own context, `context.input`, is another one.
+fn reads_delegation(expression: &Expr) -> bool {
+    let ExprKind::GetAttr { expr, attr } = expression.expr_kind() else { return false };
+    let is_input = |one: &Expr| match one.expr_kind() {
+        ExprKind::GetAttr { attr, .. } => attr.as_str() == "input",
+        _ => false,
+    };
+    let is_context = |one: &Expr| matches!(one.expr_kind(), ExprKind::Var(Var::Context));
+    attr.as_str() == "delegation"
+        && expr.subexpressions().any(is_context)
+        && !expr.subexpressions().any(is_input)
 }
 
 /// Returns each text that is compared with a field of words.

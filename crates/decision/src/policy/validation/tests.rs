@@ -267,3 +267,19 @@ fn actions_alike_in_type_are_checked_once() {
     assert_eq!(validate(&statement.repeat(100), &many, &Known::default()), []);
     assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
 }
+
+#[test]
+fn an_id_that_two_statements_have_is_a_warning() {
+    let doubled = |text: &str| {
+        let mut found = all_found(text);
+        found.retain(|one| one.problem.contains("earlier statement has the `@id`"));
+        found
+    };
+    let named = |id: &str| format!("@id(\"{id}\")\npermit (principal, action, resource);\n");
+    let found = doubled(&[named("a"), named("b"), named("a")].concat());
+    let [one] = found.as_slice() else { panic!("{found:#?}") };
+    assert_eq!((one.severity, one.line), (Severity::Warning, 5), "{one:#?}");
+    assert!(one.problem.contains("`a`"), "{one:#?}");
+    let bare = "permit (principal, action, resource);\n";
+    assert_eq!(doubled(&[bare, bare].concat()), []);
+}

@@ -177,9 +177,26 @@ fn the_id_of_a_renewal_is_an_error_with_the_first_of_its_line() {
         "context.delegation == \"svc:del:acme:a\"",
         "context.delegation like \"svc:del:acme:*\"",
         "context.input has origin && context.input.origin == \"svc:del:acme:b\"",
+        "context.input has delegation && context.input.delegation == \"svc:del:acme:b\"",
     ] {
         assert_eq!(found("forbid", condition), (Vec::new(), false), "{condition}");
     }
+}
+
+/// Cedar also reports the read without `has`. A lenient tenant accepts that, but not the renewal.
+#[test]
+fn a_context_inside_an_if_is_the_context() {
+    let (first, renewal) = ("svc:del:acme:a", "svc:del:acme:b");
+    let known =
+        Known { renewed: [(renewal.to_owned(), first.to_owned())].into(), ..Known::default() };
+    let text = format!(
+        "forbid(principal, action, resource) when {{ \
+         (if context has purpose then context else context).delegation == \"{renewal}\" }};"
+    );
+    assert!(named(&text).contains(&Name::new(NameKind::Delegation, renewal)));
+    let found = validate(&text, &surroundings(), &known);
+    let is_refused = |one: &Finding| !one.by_schema && one.problem.contains("renews another one");
+    assert!(errors(&found).into_iter().any(is_refused), "{found:#?}");
 }
 
 #[test]
