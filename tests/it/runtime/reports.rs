@@ -130,3 +130,31 @@ async fn only_callers_that_act_for_the_subject_report() {
     let invoice = bound("svc:agent:acme:invoice-bot").await;
     assert_eq!(report(&invoice, &id, body()).await.0, 200);
 }
+
+/// A key without a binding reports for every agent of its tenant, a bound key only for its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bound_key_reports_only_for_its_own_agents() {
+    let (app, client, _) = demo().await;
+    let bound = async |principal: &str| {
+        let key = json!({"tenant_id": TENANT, "label": "bound", "scopes": ["runtime:write"],
+                         "principal_ids": [principal]});
+        let (status, made) = app.owner().post("/api/v1/api-keys", key).await;
+        assert_eq!(status, 201, "{made:#}");
+        app.client(made["secret"].as_str().unwrap())
+    };
+    let (own, other) =
+        (bound("svc:agent:acme:invoice-bot").await, bound("svc:agent:acme:support-bot").await);
+    let unbound = app.client(&app.api_key(TENANT, &["runtime:write"]).await);
+    let reader = app.client(&app.api_key(TENANT, &["runtime:read"]).await);
+    let admin = app.client(&app.member_token(TENANT, "admin"));
+    let body = json!({"outcome": "failed"});
+    for reporter in [&own, &unbound] {
+        let id = decided(&client, 10.0, "DE").await;
+        for (refused, status) in [(&other, 404), (&reader, 403), (&admin, 403)] {
+            assert_eq!(report(refused, &id, body.clone()).await.0, status);
+        }
+        let (status, made) = report(reporter, &id, body.clone()).await;
+        assert_eq!(status, 200, "{made:#}");
+        assert_eq!(report(&own, &id, body.clone()).await.0, 409);
+    }
+}
