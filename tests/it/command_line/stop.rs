@@ -167,9 +167,16 @@ async fn a_renewal_prints_the_successor() {
     let successor = printed.split("  ").next().unwrap();
     assert!(code == 0 && successor.starts_with("svc:del:acme:"), "{printed}{told}");
     assert_ne!(successor, demo.delegation_id);
+    assert!(printed.contains("  active  ends 2"), "{printed}");
+    let (_, table, _) = answering(&app, "delegations list --utc", "").await;
+    let row = table.lines().find(|line| line.starts_with(successor)).unwrap();
+    assert!(table.contains("EXPIRES_AT") && row.contains("2100-01-01T00:00:00Z"), "{table}");
     assert!(decision(&app, &demo.api_key).await.starts_with("allow: "));
     let (code, _, told) = answering(&app, &renew("never"), "").await;
     assert!(code == 1 && told.contains("already renewed") && told.contains(successor), "{told}");
+    let endless = format!("delegations renew {successor} --expires-at never");
+    let (code, printed, told) = answering(&app, &endless, "").await;
+    assert!(code == 0 && printed.ends_with("  active  has no end\n"), "{printed}{told}");
     let (code, _, told) = answering(&app, &renew("1d"), "").await;
     assert!(code == 2 && told.contains("`never`"), "{told}");
     // A tenant's people can't renew. The refusal names the owner.

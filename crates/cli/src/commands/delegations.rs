@@ -88,7 +88,16 @@ const DELEGATIONS: [&str; 2] = [SURFACE, "delegations"];
 pub(super) const LIST: List = List {
     path: &DELEGATIONS,
     member: "delegations",
-    columns: &["id", "state", "delegator_id", "delegate_id", "actions", "purposes", "created_at"],
+    columns: &[
+        "id",
+        "state",
+        "delegator_id",
+        "delegate_id",
+        "actions",
+        "purposes",
+        "expires_at",
+        "created_at",
+    ],
 };
 
 const RECORD: Record = Record { path: &DELEGATIONS, envelope: Some("delegation") };
@@ -118,7 +127,11 @@ impl Renew {
         let answer = server.json(&body)?;
         let successor = &answer["delegation"];
         let (id, state) = (text::of(successor, "id"), text::of(successor, "state"));
-        let text = format!("{}  {}", plain(id), paint::state(&plain(state)));
+        let ends = match successor["expires_at"].as_str() {
+            Some(end) => format!("ends {}", server.view().until(end)),
+            None => "has no end".to_owned(),
+        };
+        let text = format!("{}  {}  {ends}", plain(id), paint::state(&plain(state)));
         Ok(CommandOutput { text, json: Some(body), ..CommandOutput::default() })
     }
 }
