@@ -98,6 +98,7 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("keys", &[&["erased_names"], FLOOR]),
     ("stored_decisions", &[FLOOR]),
     ("stored_packs", &[&["keys", "log_nodes", "log_origin"], FLOOR]),
+    ("policy_check", &[FLOOR]),
     ("log_origin", &[]),
     ("log_nodes", &[FLOOR]),
     ("decision_event", &[]),

@@ -9,7 +9,10 @@ use std::{
 use authority_ids::IdParts;
 use serde_json::{Value, json};
 
-use crate::outcome::Failure;
+use crate::{
+    outcome::Failure,
+    text::{of, plain},
+};
 
 /// Reads the text of a file, or standard input for `-`.
 pub(crate) fn text(file: &Path) -> Result<String, Failure> {
@@ -48,6 +51,18 @@ impl Candidate {
     /// The form that the service accepts.
     fn body(&self) -> Result<Value, Failure> {
         Ok(json!({"policy_id": self.policy_id, "cedar": text(&self.file)?}))
+    }
+
+    /// Lists the problems and warnings that a write of the candidates would return.
+    pub(crate) fn findings(answer: &Value) -> Vec<String> {
+        let each = |member: &'static str, told: &'static str| {
+            let found = answer[member].as_array().into_iter().flatten();
+            found.map(move |one| {
+                let (field, problem) = (of(one, "field"), of(one, "problem"));
+                format!("{told}: {}: {}", plain(field), plain(problem))
+            })
+        };
+        each("problems", "a write would be refused").chain(each("warnings", "warning")).collect()
     }
 
     /// The bodies of all candidates.

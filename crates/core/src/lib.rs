@@ -1,6 +1,6 @@
 //! The base of all services: the store, keys, the authority graph, stored decisions and packs,
-//! counters, settings, background work. The services are separate crates: a change of a handler
-//! recompiles only its own crate.
+//! counters, settings, checks of policy texts, background work. The services are separate crates: a
+//! change of a handler recompiles only its own crate.
 
 pub mod clock;
 pub mod compute;
@@ -13,6 +13,7 @@ pub mod log_limit;
 pub mod log_nodes;
 pub mod log_origin;
 mod network;
+pub mod policy_check;
 pub mod shutdown;
 pub mod spending;
 pub mod store;

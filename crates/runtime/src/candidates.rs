@@ -1,5 +1,5 @@
-//! Candidate policies, which are not active. They are checked like active policies and compiled for
-//! simulations.
+//! Candidate policies, which are not active. They are checked like policies that are written, and
+//! compiled for simulations.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -8,19 +8,25 @@ use std::{
 
 use authority_ids::TenantId;
 use authority_model::{
-    proto::runtime::CandidatePolicy,
+    proto::{registry::PolicyProblem, runtime::CandidatePolicy},
     schema::{applies_to, policies},
     validate::Violations,
 };
 use diesel::prelude::*;
 
-use authority_api::{error::ApiError, identity::Caller};
+use authority_api::{
+    error::ApiError,
+    identity::{Caller, CallerKind},
+};
 use authority_core::{
     compute::ComputePool,
+    policy_check::{PolicyCheck, problem_of},
     store::{self, RunQueryDsl, Store},
 };
 use authority_crypto::sha256;
-use authority_decision::{CompiledPolicy, PolicyChange, PolicyReference, Target, moment::Window};
+use authority_decision::{
+    CompiledPolicy, PolicyChange, PolicyReference, Target, moment::Window, validation::Severity,
+};
 
 /// The requested policies that are stored.
 #[derive(Default)]
@@ -28,6 +34,14 @@ struct Known {
     ids: BTreeSet<String>,
     /// The targets of the applies-to rows, by policy ID.
     rows: HashMap<String, Vec<String>>,
+}
+
+/// The findings that a write of the candidates would report.
+#[derive(Default)]
+pub(super) struct Findings {
+    /// The findings for which the write would be refused.
+    pub(super) problems: Vec<PolicyProblem>,
+    pub(super) warnings: Vec<PolicyProblem>,
 }
 
 /// Reads and compiles candidates. Cheap to clone.
@@ -73,6 +87,44 @@ impl CandidatePolicies {
         let (added, found) = compiling.await?;
         ApiError::unless_clean(found)?;
         Ok(Arc::new(PolicyChange::new(added, without)))
+    }
+
+    /// Checks the candidates as if they were written.
+    ///
+    /// # Errors
+    /// Too many checks are running already, or the store can't be read.
+    pub(super) async fn findings(
+        &self,
+        caller: &Caller,
+        tenant_id: &TenantId,
+        candidates: &[CandidatePolicy],
+    ) -> Result<Findings, ApiError> {
+        let mut all = Findings::default();
+        if candidates.is_empty() {
+            return Ok(all);
+        }
+        let (store, pool, tenant_id) = (&self.store, &self.pool, tenant_id.as_str());
+        let check = PolicyCheck::of(store, pool, caller.scope(), tenant_id).await?;
+        // Warnings suggest the names of other records, which an agent's key may not read.
+        let is_key = matches!(caller.kind, CallerKind::Key { .. });
+        for (place, candidate) in candidates.iter().enumerate() {
+            let named = |found: PolicyProblem| PolicyProblem {
+                field: format!("candidate_policies[{place}].{}", found.field),
+                ..found
+            };
+            let cedar = candidate.cedar.as_str();
+            let (found, of_targets) = if is_key {
+                (check.errors(cedar).await?, Vec::new())
+            } else {
+                check.findings(Some(cedar), &candidate.applies_to).await?
+            };
+            let (errors, warnings): (Vec<_>, Vec<_>) =
+                found.iter().partition(|one| one.severity == Severity::Error);
+            all.problems.extend(errors.into_iter().map(problem_of).map(named));
+            let warnings = warnings.into_iter().map(problem_of).chain(of_targets);
+            all.warnings.extend(warnings.map(named));
+        }
+        Ok(all)
     }
 
     async fn known(

@@ -78,6 +78,7 @@ impl ImpactRun {
             ));
         }
         let (candidates, without) = (asked.candidate_policies, asked.without_policies);
+        let findings = self.candidates.findings(caller, &tenant_id, &candidates).await?;
         let policies = self.candidates.change(caller, &tenant_id, candidates, without).await?;
         let is_present = asked.compared_with.as_deref() == Some(PRESENT);
         let present = if is_present { Some(self.in_force(&tenant_id)?) } else { None };
@@ -91,7 +92,8 @@ impl ImpactRun {
             before = page.last().map(|oldest| oldest.id.clone());
             run = self.judge_page(&tenant_id, run, page).await?;
         }
-        Ok(run.report)
+        let (problems, warnings) = (findings.problems, findings.warnings);
+        Ok(ImpactPoliciesResponse { problems, warnings, ..run.report })
     }
 
     /// Returns the change that replaces the recorded policies by the policies that are active now.

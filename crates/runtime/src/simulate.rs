@@ -77,6 +77,7 @@ impl Simulator {
             self.question(caller, asked.decision_id, asked.request, recorded).await?;
         let changes = Changes::of(asked.changes.unwrap_or_default(), &request, recorded)?;
         let (candidates, without) = (asked.candidate_policies, asked.without_policies);
+        let findings = self.candidates.findings(caller, request.tenant(), &candidates).await?;
         let policies =
             self.candidates.change(caller, request.tenant(), candidates, without).await?;
         let (ground, at) = self.ground(&request, stored.as_ref(), asked.at).await?;
@@ -110,6 +111,7 @@ impl Simulator {
         };
         let mut answer = answer::simulated(&verdict, &before, at);
         answer.cited_approval = cited_approval;
+        (answer.problems, answer.warnings) = (findings.problems, findings.warnings);
         answer.authority_revision = u32::try_from(facts.gathered.revision).unwrap_or(u32::MAX);
         // A declined request gets no suggestion, because a suggestion might show how to bypass the
         // people who declined.

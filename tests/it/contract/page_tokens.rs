@@ -108,7 +108,7 @@ async fn another_node_started_later_continues_a_list_over_rest_and_grpc() {
     assert_eq!(refused.code(), Code::InvalidArgument, "{refused:?}");
 }
 
-/// An export is another list: its tokens continue only the export, also that of a history.
+/// An export is another list: its tokens continue only the export. The same holds for a history.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_list_and_its_export_have_tokens_of_their_own() {
     let app = TestApp::seeded().await;

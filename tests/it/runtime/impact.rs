@@ -79,6 +79,45 @@ async fn a_change_of_policies_is_run_over_past_decisions() {
     }
 }
 
+/// A dry run reports the findings that a write of the texts would report.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_findings_are_those_of_a_write() {
+    let (app, client, _) = demo().await;
+    let (id, _) = decided(&client, asking(1200.0, "DE")).await;
+    let owner = app.owner();
+    let when =
+        |condition: &str| format!("forbid (principal, action, resource) when {{ {condition} }};");
+    let unknown = when("action == Svc::Action::\"payment.excute\"");
+    let place = when("context has jurisdiction && context.jurisdiction == \"UK\"");
+    let sound = when("principal.class == \"system\"");
+    for validation in ["enforce", "warn"] {
+        let setting = json!({"policy_validation": validation});
+        assert_eq!(owner.patch(&format!("/api/v1/tenants/{TENANT}"), setting).await.0, 200);
+        for cedar in [OVER_1000, &unknown, &place, &sound] {
+            let body = json!({"tenant_id": TENANT, "cedar": cedar});
+            let (_, write) = owner.post("/api/v1/policies:validate", body).await;
+            let candidates = json!([{"cedar": sound}, {"cedar": cedar}]);
+            let impact = json!({"tenant_id": TENANT, "candidate_policies": candidates});
+            let simulation = json!({"decision_id": id, "candidate_policies": candidates});
+            for (path, body) in [(IMPACT, impact), ("/api/v1/decisions:simulate", simulation)] {
+                let said = simulated(&owner, path, body).await;
+                for member in ["problems", "warnings"] {
+                    let mut expected = write[member].clone();
+                    for one in expected.as_array_mut().unwrap() {
+                        one["field"] = json!("candidate_policies[1].cedar");
+                    }
+                    assert_eq!(said[member], expected, "{validation}, {path}: {cedar}");
+                }
+            }
+        }
+    }
+    // Without candidates, both lists are empty.
+    let (_, policies) = owner.get("/api/v1/policies").await;
+    let without = json!({"tenant_id": TENANT, "without_policies": [policies["policies"][0]["id"]]});
+    let said = simulated(&owner, IMPACT, without).await;
+    assert_eq!((&said["problems"], &said["warnings"]), (&json!([]), &json!([])), "{said:#}");
+}
+
 /// A policy is compared with its current version, even for decisions made before it became active.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_is_compared_with_what_is_in_force() {

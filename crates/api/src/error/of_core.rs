@@ -1,7 +1,7 @@
 //! Maps the errors of core and the archive to client errors.
 
 use authority_archive as archive;
-use authority_core::{graph, keys, store, stored_packs::Altered};
+use authority_core::{graph, keys, policy_check, store, stored_packs::Altered};
 use authority_evidence as evidence;
 
 use super::{ApiError, ErrorCode};
@@ -49,6 +49,15 @@ impl From<graph::Error> for ApiError {
         match error {
             graph::Error::Store(inner) => inner.into(),
             other => Self::new(ErrorCode::Unavailable, other.to_string()),
+        }
+    }
+}
+
+impl From<policy_check::Error> for ApiError {
+    fn from(error: policy_check::Error) -> Self {
+        match error {
+            policy_check::Error::Store(error) => error.into(),
+            policy_check::Error::Compute(error) => error.into(),
         }
     }
 }

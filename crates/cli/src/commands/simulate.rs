@@ -128,6 +128,7 @@ fn text(simulated: &Value, view: View) -> String {
     if let Some(change) = simulated["smallest_change"]["sentence"].as_str() {
         lines.push(format!("to change  {}", plain(change)));
     }
+    lines.extend(Candidate::findings(simulated));
     let at = view.time(text::of(simulated, "evaluated_at")).unwrap_or_default();
     lines.push(format!("as of      {at}; not recorded"));
     lines.join("\n")

@@ -7,7 +7,7 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     idempotency,
 };
-use authority_core::{compute, graph, keys, store};
+use authority_core::{compute, graph, keys, policy_check, store};
 use authority_evidence as evidence;
 use authority_ids::InvalidId;
 
@@ -110,6 +110,15 @@ impl From<store::Error> for Error {
             }
             store::Error::InUse(constraint) => Self::InUse { by: referrers(&constraint) },
             other => Self::Store(other),
+        }
+    }
+}
+
+impl From<policy_check::Error> for Error {
+    fn from(error: policy_check::Error) -> Self {
+        match error {
+            policy_check::Error::Store(error) => error.into(),
+            policy_check::Error::Compute(error) => error.into(),
         }
     }
 }

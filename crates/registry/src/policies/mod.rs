@@ -3,6 +3,5 @@
 pub(crate) mod activations;
 pub(crate) mod check;
 pub(crate) mod cost;
-pub(crate) mod name_lookup;
 pub(crate) mod policy;
 pub(crate) mod versions;

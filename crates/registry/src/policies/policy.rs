@@ -9,8 +9,7 @@ use authority_model::{
 };
 
 use super::{
-    activations,
-    check::{self, Ground},
+    activations, check,
     cost::{self, InForce},
     versions,
 };
@@ -65,8 +64,8 @@ impl Row for Policy {
             None => caller.tenant().map_or(self.tenant_id.as_str(), TenantId::as_str).to_owned(),
             Some(id) => tenant_of(registry, caller, id).await?,
         };
-        let ground = Ground::of(registry, caller, &tenant_id).await?;
-        for fault in ground.errors(registry, caller, &tenant_id, text).await? {
+        let check = check::of_tenant(registry, caller, &tenant_id).await?;
+        for fault in check.errors(text).await? {
             found.add("cedar", fault.to_string());
         }
         if patched.is_none() && self.known_state() == Some(PolicyState::Active) && found.is_empty()

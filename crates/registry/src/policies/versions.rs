@@ -12,7 +12,7 @@ use diesel::dsl::max;
 use tonic::Response;
 
 use super::{
-    check::{Ground, problem_at, problem_of},
+    check::{self, problem_at},
     cost::{self, InForce},
 };
 use crate::flow::{
@@ -21,6 +21,7 @@ use crate::flow::{
     version::{IfMatch, tagged},
 };
 use authority_api::named_tenant;
+use authority_core::policy_check::problem_of;
 use authority_decision::{moment::Window, validation::Severity};
 
 /// Stores the first text of a new policy as version 1.
@@ -150,8 +151,8 @@ async fn checked(
     });
     let (mut policy, version, cedar) = read.await?;
     let tenant_id = policy.tenant_id.clone();
-    let ground = Ground::of(registry, caller, &tenant_id).await?;
-    let faults = ground.errors(registry, caller, &tenant_id, &cedar).await?;
+    let check = check::of_tenant(registry, caller, &tenant_id).await?;
+    let faults = check.errors(&cedar).await?;
     if faults.is_empty() {
         policy.applies_to = cost::targets(registry, caller, &policy.id, None).await?;
         InForce::of(&policy, Some(cedar)).check(registry).await?;
@@ -196,10 +197,10 @@ pub(crate) async fn validate(
     }
     named_tenant::known(&registry.store, &caller, request.tenant_id.as_deref()).await?;
     let tenant_id = caller.tenant().map(String::from).or(request.tenant_id).unwrap_or_default();
-    let ground = Ground::of(registry, &caller, &tenant_id).await?;
+    let check = check::of_tenant(registry, &caller, &tenant_id).await?;
     let targets: Vec<String> = request.target_class.iter().cloned().collect();
-    let named = (request.cedar.as_deref(), targets.as_slice());
-    let (findings, of_target) = ground.findings(registry, &caller, &tenant_id, named).await?;
+    let found = check.findings(request.cedar.as_deref(), &targets).await;
+    let (findings, of_target) = found.map_err(Error::from)?;
     let of_target = of_target.into_iter();
     let of_target =
         of_target.map(|found| PolicyProblem { field: "target_class".to_owned(), ..found });

@@ -13,7 +13,7 @@ use crate::{
         relationship::{Related, tenant_of},
     },
     policies::{
-        check::Ground,
+        check,
         cost::{self, InForce},
     },
 };
@@ -105,11 +105,9 @@ impl AppliesToService for Registry {
         let row = made.get_mut();
         // The write has been committed. If a name can't be looked up now, its warning is omitted.
         let named = [row.target_class.clone()];
-        let found = async {
-            let ground = Ground::of(self, &caller, &row.tenant_id).await?;
-            ground.findings(self, &caller, &row.tenant_id, (None, &named)).await
-        };
-        if let Ok((_, doubts)) = found.await {
+        if let Ok(check) = check::of_tenant(self, &caller, &row.tenant_id).await
+            && let Ok((_, doubts)) = check.findings(None, &named).await
+        {
             row.warnings = doubts.into_iter().map(|doubt| doubt.problem).collect();
         }
         Ok(made)

@@ -89,7 +89,7 @@ async fn a_used_budget_keeps_its_currency() {
     let (app, client, demo) = demo().await;
     let total = json!({"max_total_amount": {"amount": "100", "window_seconds": 31_536_000}});
     let first = lend(&app, &demo, total).await;
-    // Nothing is used yet.
+    // The budget is still unused.
     let dollars = renew(&app, &first, json!({"currency": "USD"})).await;
     let euros = renew(&app, &dollars, json!({"currency": "EUR"})).await;
     assert_eq!(answer(&client, under(&euros, 40.0)).await["decision"], "allow");
@@ -106,7 +106,7 @@ async fn a_used_budget_keeps_its_currency() {
         let problem = refused["details"][0]["problem"].as_str().unwrap();
         assert!(problem.contains("create another delegation"), "{problem}");
     }
-    // The refused renewals changed nothing. Without the total, the used amounts still count.
+    // The refused renewals had no effect. Without the total, the used amounts still count.
     assert_eq!(answer(&client, under(&euros, 60.0)).await["decision"], "allow");
     let free = renew(&app, &euros, json!({"max_total_amount": null})).await;
     let (status, refused) = try_renew(&app, &free, json!({"currency": "USD"})).await;

@@ -154,3 +154,32 @@ async fn a_stored_text_that_names_a_successor_is_not_activated_and_shows_the_pro
     let (status, active) = app.owner().post(&path, json!({})).await;
     assert_eq!(status, 200, "{active:#}");
 }
+
+/// A dry run decides with a text that a write would refuse, and reports the write's findings.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dry_run_reports_a_text_that_names_a_successor() {
+    let (app, client, demo) = demo().await;
+    let first = lend(&app, &demo, json!({})).await;
+    let second = renew(&app, &first, json!({})).await;
+    let texts = [forbid(&second), forbid("svc:del:acme:none"), forbid(&first)];
+    let candidates: Vec<_> = texts.iter().map(|cedar| json!({"cedar": cedar})).collect();
+    let impact = json!({"tenant_id": TENANT, "candidate_policies": candidates});
+    let simulation = json!({"request": under(&first, 1.0), "candidate_policies": candidates});
+    for (path, body) in
+        [("/api/v1/policies:impact", &impact), ("/api/v1/decisions:simulate", &simulation)]
+    {
+        let (status, said) = app.owner().post(path, body.clone()).await;
+        assert_eq!(status, 200, "{said:#}");
+        let [problem] = said["problems"].as_array().unwrap().as_slice() else { panic!("{said:#}") };
+        assert_eq!(problem["field"], "candidate_policies[0].cedar", "{said:#}");
+        names_the_first(problem, &first);
+        let warnings = said["warnings"].as_array().unwrap();
+        let unknown = warnings.iter().find(|one| one.to_string().contains(NO_DELEGATION));
+        let unknown = unknown.unwrap_or_else(|| panic!("{said:#}"));
+        assert_eq!(unknown["field"], "candidate_policies[1].cedar", "{said:#}");
+    }
+    // An agent's key gets no names of other records.
+    let (status, said) = client.post("/v1/decisions:simulate", simulation).await;
+    assert_eq!((status, &said["warnings"]), (200, &json!([])), "{said:#}");
+    names_the_first(&said["problems"], &first);
+}

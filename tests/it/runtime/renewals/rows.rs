@@ -119,7 +119,7 @@ async fn a_used_budget_keeps_its_currency() {
                        "max_total_amount": {"amount": "3", "window_seconds": 31_536_000}}))
     };
     let (app, client) = granted(total("USD")).await;
-    // Nothing is used yet.
+    // The budget is still unused.
     change(&app, USES, total("EUR")).await;
     assert_eq!(answer(&client, report(2.0)).await["decision"], "allow");
     for other in [

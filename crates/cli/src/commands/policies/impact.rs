@@ -54,9 +54,10 @@ impl Impact {
         let question = json!({"candidate_policies": policies, "without_policies": self.without,
             "tenant_id": tenant_id, "last": self.last, "since": self.since,
             "compared_with": self.compared_with});
-        let (told, found) = ask(&server, &question).await?;
+        let Asked { told, mut findings, found } = ask(&server, &question).await?;
+        findings.push(told);
         let output = found.shown("changes", &COLUMNS);
-        Ok(CommandOutput { aside: told, ..output })
+        Ok(CommandOutput { aside: findings.join("\n"), ..output })
     }
 }
 
@@ -70,8 +71,9 @@ pub(super) async fn of_text(server: &Server, policy: &Value, cedar: &str) -> Str
     let candidate = json!({"policy_id": policy["id"], "cedar": cedar});
     let question = json!({"candidate_policies": [candidate], "tenant_id": policy["tenant_id"],
                           "last": LAST, "compared_with": "present"});
-    let (told, mut found) = match ask(server, &question).await {
-        Ok(found) => found,
+    // An activation shows the findings itself.
+    let Asked { told, mut found, .. } = match ask(server, &question).await {
+        Ok(asked) => asked,
         Err(problem) => return format!("The impact could not be read: {problem}"),
     };
     let more = found.records.len().saturating_sub(LISTED);
@@ -83,8 +85,17 @@ pub(super) async fn of_text(server: &Server, policy: &Value, cedar: &str) -> Str
     format!("{told}:\n{}{more}", found.shown("changes", &COLUMNS).text)
 }
 
-/// Returns the number of changed decisions as text, and the changes.
-async fn ask(server: &Server, question: &Value) -> Result<(String, Found), Failure> {
+/// The result of a dry run.
+struct Asked {
+    /// The number of changed decisions, as text.
+    told: String,
+    /// The problems and warnings that a write of the candidates would return.
+    findings: Vec<String>,
+    /// The changes.
+    found: Found,
+}
+
+async fn ask(server: &Server, question: &Value) -> Result<Asked, Failure> {
     let body = server.post(&server.path(&[SURFACE, "policies:impact"]), question).await?;
     let found = server.json(&body)?;
     let told = format!(
@@ -96,13 +107,14 @@ async fn ask(server: &Server, question: &Value) -> Result<(String, Found), Failu
             Some(count) => format!("; {count} could not be decided again"),
         },
     );
+    let findings = Candidate::findings(&found);
     let mut found = Found::of(server, body, "changed")?;
     for changed in &mut found.records {
         for side in ["before", "after"] {
             changed[side] = outcome(&changed[side]).into();
         }
     }
-    Ok((told, found))
+    Ok(Asked { told, findings, found })
 }
 
 fn outcome(outcome: &Value) -> String {

@@ -2,6 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use authority_decision::{
+    Pattern,
+    pattern::prefixes,
+    validation::{Known as Records, Name, NameKind, nearest},
+};
 use authority_model::{
     schema::{
         acts_in, delegations, external_apps, models, principals, purposes, resources, teams, uses,
@@ -10,12 +15,7 @@ use authority_model::{
 };
 use diesel::{QueryResult, prelude::*};
 
-use authority_core::store::{Db, RunQueryDsl};
-use authority_decision::{
-    Pattern,
-    pattern::prefixes,
-    validation::{Known as Records, Name, NameKind, nearest},
-};
+use crate::store::{Db, RunQueryDsl};
 
 /// The maximum number of known names with which an unknown name is compared.
 const MOST: i64 = 2_000;
@@ -23,7 +23,7 @@ const MOST: i64 = 2_000;
 const MOST_UNKNOWN: usize = 256;
 
 /// Adds each named delegation that is a renewal, with the first delegation of its line.
-pub(crate) async fn look_up_renewed(
+pub(super) async fn look_up_renewed(
     db: &mut Db,
     tenant_id: &str,
     names: &BTreeSet<Name>,
@@ -46,7 +46,7 @@ pub(crate) async fn look_up_renewed(
 
 /// Adds the named renewals ([`look_up_renewed`]). Also adds the names that the tenant lacks, each
 /// with a similar known name, if any.
-pub(crate) async fn look_up(
+pub(super) async fn look_up(
     db: &mut Db,
     tenant_id: &str,
     names: &BTreeSet<Name>,
