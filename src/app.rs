@@ -60,22 +60,22 @@ use authority_api::{
         dev_provider::{AUDIENCE, DevProvider, ISSUER},
     },
 };
-use authority_core::{
-    clock::Clock,
-    compute::{self, ComputePool},
-    config::Config,
-    graph::{self, Graph},
-    keys::{self, Keys, key_ring},
-    spending,
-    store::{self, Store},
-    worker::{Supervisor, Worker},
-};
+use authority_config::Config;
 use authority_crypto::KeyRing;
 use authority_events::{Nats, Sequencer};
+use authority_graph::{self as graph, Graph};
+use authority_keys::{self as keys, Keys, key_ring};
+use authority_ledger::spending;
+use authority_process::{
+    clock::Clock,
+    compute::{self, ComputePool},
+    worker::{Supervisor, Worker},
+};
 use authority_registry::{
     expire_approvals, expire_certifications, keep_last_used, measure_waiting,
 };
 use authority_runtime::recorder::Recorder;
+use authority_store::{self as store, Store};
 use authority_webhook::destination::RuleError;
 use direct::Deciding;
 use directory::GraphDirectory;

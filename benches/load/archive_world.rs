@@ -4,13 +4,11 @@ use std::time::{Duration, Instant};
 
 use agent_authority::app::{App, Parts};
 use authority_archive::{Archiver, Bucket, StepResult};
-use authority_core::{
-    clock::Clock,
-    config::Config,
-    store::{
-        Address, Db, Limits, Store,
-        embedded::{Embedded, Options},
-    },
+use authority_config::Config;
+use authority_process::clock::Clock;
+use authority_store::{
+    Address, Db, Limits, Store,
+    embedded::{Embedded, Options},
 };
 use chrono::TimeDelta;
 use diesel_async::SimpleAsyncConnection;

@@ -1,7 +1,7 @@
 //! The axes of `script/bench --curves`. The function of an axis returns when the curve is measured
 //! and the servers have stopped.
 
-use authority_core::store::{
+use authority_store::{
     Address,
     embedded::{Embedded, Options},
 };

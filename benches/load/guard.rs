@@ -3,7 +3,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use authority_core::store::{
+use authority_store::{
     Address, Db,
     embedded::{Embedded, Options},
 };

@@ -1,6 +1,6 @@
 //! Versions of records and changes to authority, for the archive's figures.
 
-use authority_core::store::Db;
+use authority_store::Db;
 use diesel_async::SimpleAsyncConnection;
 use serde_json::json;
 

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use authority_core::store::{
+use authority_store::{
     Address,
     embedded::{Embedded, Options},
 };

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::Path, process::Command};
 
-use authority_core::store::embedded::Embedded;
+use authority_store::embedded::Embedded;
 use serde_json::json;
 
 use crate::{

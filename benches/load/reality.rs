@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use chrono::{SecondsFormat, TimeDelta};
 use hdrhistogram::Histogram;
 use serde_json::json;

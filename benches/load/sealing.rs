@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use authority_core::store::{
+use authority_store::{
     Address,
     embedded::{Embedded, Options},
 };

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use authority_core::store::Db;
+use authority_store::Db;
 use diesel::{
     QueryableByName,
     sql_types::{BigInt, Text},

@@ -15,7 +15,7 @@
 --   CALL grant_to('{tenant,system}', 'SELECT ON counters');  -- rights by kind of role
 --
 -- Roles belong to the whole PostgreSQL cluster. Each database therefore has three roles of its own.
--- crates/core/src/store/roles.sql creates the roles and the function authority_role(kind), which
+-- crates/store/src/roles.sql creates the roles and the function authority_role(kind), which
 -- returns the name of this database's role of a kind. The kinds are:
 --   tenant    sees the rows of one tenant, which the setting `authority.tenant` names
 --   system    sees all tenants; used by the graph's tail, workers and the owner's lists

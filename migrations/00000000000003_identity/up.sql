@@ -172,7 +172,7 @@ CREATE TABLE console_sessions (
     tenant_id text COLLATE "C" REFERENCES tenants,
     -- The tenant that the owner has selected; NULL for all tenants.
     shown_tenant_id text COLLATE "C" REFERENCES tenants,
-    -- The person's tokens, encrypted under the key ring (crates/core/src/keys/console_session.rs).
+    -- The person's tokens, encrypted under the key ring (crates/keys/src/console_session.rs).
     sealed_tokens bytea NOT NULL,
     -- The approval requests that the person has opened: the request's digest by the approval's id.
     -- Several requests can be approved at once only after each of them was shown.

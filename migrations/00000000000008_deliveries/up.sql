@@ -32,7 +32,7 @@ CREATE TABLE webhook_endpoints (
     created_by text NOT NULL,
     updated_at timestamptz NOT NULL DEFAULT now(),
     deleted_at timestamptz,
-    -- Encrypted under the key ring (crates/core/src/keys/endpoint.rs), and removed when the
+    -- Encrypted under the key ring (crates/keys/src/endpoint.rs), and removed when the
     -- endpoint is deleted.
     secret bytea,
     previous_secret bytea,
@@ -127,7 +127,7 @@ CREATE TRIGGER pause_webhook_endpoints AFTER UPDATE OF status, scopes, principal
     EXECUTE FUNCTION pause_endpoints_of_key();
 
 -- Whether a tenant's principals exclude a person, by the same rule as for their tokens in the graph
--- (crates/core/src/graph/people.rs). The result depends on the live principals with the person's
+-- (crates/graph/src/people.rs). The result depends on the live principals with the person's
 -- subject. Without any, it depends on the deleted principals with that subject, and on the people
 -- with the person's address.
 CREATE FUNCTION person_excluded(tenant text, subject text, address text) RETURNS boolean

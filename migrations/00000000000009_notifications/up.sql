@@ -288,7 +288,7 @@ CREATE TABLE push_subscriptions (
     -- are pushed.
     role text NOT NULL,
     -- A keyed digest of the URL, and the URL sealed under the key ring
-    -- (crates/core/src/keys/push_subscription.rs). Knowing the URL may be enough to push to the
+    -- (crates/keys/src/push_subscription.rs). Knowing the URL may be enough to push to the
     -- browser.
     endpoint_code bytea NOT NULL,
     sealed_endpoint bytea NOT NULL,

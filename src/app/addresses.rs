@@ -5,7 +5,7 @@ use std::{io, net::SocketAddr};
 use tokio::net::{TcpListener, TcpSocket};
 
 use crate::transport::Surfaces;
-use authority_core::config::{Config, Listen};
+use authority_config::{Config, Listen};
 
 /// An address that the service cannot listen on.
 #[derive(Debug, thiserror::Error)]

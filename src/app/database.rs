@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use authority_core::{
-    config::{Config, Secret, data_folder},
-    store::{
-        Address, Error as StoreError, Limits, Migrated, Serving, Store, allow_removal,
-        embedded::{self, Embedded},
-        may_migrate, migrate,
-    },
+use authority_config::{Config, Secret};
+use authority_process::folder::data_folder;
+use authority_store::{
+    Address, Error as StoreError, Limits, Migrated, Serving, Store, allow_removal,
+    embedded::{self, Embedded},
+    may_migrate, migrate,
 };
 
 use super::environment;

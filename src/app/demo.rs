@@ -14,8 +14,9 @@ use std::{
     time::Duration,
 };
 
-use authority_core::{config::DEMO_TENANT, store::new_id};
+use authority_config::DEMO_TENANT;
 use authority_ids::TenantId;
+use authority_store::new_id;
 use axum::{Router, body::Body};
 use http::{Request, StatusCode, header};
 use http_body_util::BodyExt;

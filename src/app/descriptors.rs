@@ -3,7 +3,7 @@
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use authority_core::config::Config;
+use authority_config::Config;
 
 /// The number of descriptors that are reserved for the log, the key ring, sealing, the async
 /// runtime, and peers that are being refused.

@@ -6,7 +6,7 @@ use authority_ids::TenantId;
 use futures_util::{FutureExt, future::BoxFuture};
 
 use authority_api::identity::{Directory, Error, TenantFacts};
-use authority_core::graph::{ApiKey, Graph};
+use authority_graph::{ApiKey, Graph};
 
 /// Tenants and API keys of the authority graph.
 pub(super) struct GraphDirectory(pub(super) Arc<Graph>);

@@ -4,7 +4,7 @@
 //! secret. Neither belongs in production. Production refuses a database with traces of development.
 //! Development refuses a database that production has used, before any change or migration.
 
-use authority_core::store::{self, Address, Db, RunQueryDsl, Scope, Store, locks};
+use authority_store::{self as store, Address, Db, RunQueryDsl, Scope, Store, locks};
 use diesel::{
     QueryableByName,
     sql_types::{BigInt, Bool, Text},

@@ -1,7 +1,7 @@
 //! `GET /` for browsers: a page with links. Other clients get the service's description as JSON.
 
 use askama::Template;
-use authority_core::config::Config;
+use authority_config::Config;
 use axum::{
     extract::{Request, State},
     middleware::Next,

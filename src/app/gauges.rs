@@ -1,11 +1,9 @@
 //! Gauges that are read from memory at each scrape: pools, decisions in progress, the age of
 //! workers.
 
-use authority_core::{
-    store::Store,
-    worker::{Statuses, Supervisor},
-};
+use authority_process::worker::{Statuses, Supervisor};
 use authority_runtime::{queue::DecisionQueue, recorder::Recorder};
+use authority_store::Store;
 
 /// The sources of the gauges.
 #[derive(Clone)]

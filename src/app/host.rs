@@ -19,7 +19,7 @@ use authority_api::{
     error::{ApiError, ErrorCode, without_secrets},
     identity::{ClientAddress, Identity, Via},
 };
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 
 #[derive(Clone)]
 pub(super) struct RestHost {

@@ -5,15 +5,13 @@ use std::path::Path;
 
 use authority_api::identity::{Issuer, JwksClient, JwksSettings, JwksSource, KeySource};
 use authority_archive::Bucket;
-use authority_core::{
-    clock::Clock,
-    config::{Config, Identity, NatsConfig, private_folder},
-    keys::{self, key_ring, push_key},
-    store::Address,
-};
+use authority_config::{Config, Identity, NatsConfig};
 use authority_crypto::KeyRing;
 use authority_events::{NatsSettings, PushSettings};
+use authority_keys::{self as keys, key_ring, push_key};
+use authority_process::{clock::Clock, folder::private_folder};
 use authority_registry::Issuers;
+use authority_store::Address;
 use authority_webhook::destination::{AddressRules, RuleError, UrlRules};
 use rustls::RootCertStore;
 use rustls_pki_types::{CertificateDer, pem::PemObject};

@@ -18,12 +18,13 @@ use tower::{Layer, Service};
 
 use super::deciding::decides;
 use authority_api::{deadline::Deadline, error::ApiError, identity::Caller};
-use authority_core::{graph::Graph, store::Store};
+use authority_graph::Graph;
 use authority_ids::TenantId;
 use authority_runtime::{
     queue::{self, Cause, DecisionQueue},
     rates::DecisionRates,
 };
+use authority_store::Store;
 
 /// A node's information about its load. Cheap to clone.
 #[derive(Clone)]

@@ -13,12 +13,10 @@ use tonic_health::{ServingStatus, server::HealthReporter};
 
 use crate::directory::{Check, Directory};
 use authority_api::identity::{Identity, JwksClient};
-use authority_core::{
-    graph::Graph,
-    store::{self, Store},
-    worker::{Statuses, Supervisor, Worker},
-};
+use authority_graph::Graph;
+use authority_process::worker::{Statuses, Supervisor, Worker};
 use authority_runtime::recorder::Recorder;
+use authority_store::{self as store, Store};
 
 const EVERY: Duration = Duration::from_secs(1);
 /// The maximum age of the result of a schema check. Older results are ignored.

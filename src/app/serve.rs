@@ -19,8 +19,10 @@ use crate::{
     transport::{self, Budget, Settings, Surfaces},
 };
 use authority_api::identity::dev_provider::{Holder, ISSUER};
-use authority_core::{config::Config, shutdown, store::embedded, worker::Supervisor};
+use authority_config::Config;
 use authority_ids::IdParts;
+use authority_process::{shutdown, worker::Supervisor};
+use authority_store::embedded;
 
 /// The lifetime of a token of the development identity provider.
 const TOKEN_LIFETIME: TimeDelta = TimeDelta::hours(12);

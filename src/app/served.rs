@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use authority_api::identity::AuthenticateLayer;
-use authority_core::{config::Config, worker::Worker};
+use authority_config::Config;
+use authority_process::worker::Worker;
 use axum::{Router, body::Body, middleware::from_fn_with_state};
 use gateway_rest::Gateway;
 use tonic::service::Routes;

@@ -4,20 +4,15 @@ use std::{sync::Arc, time::Duration};
 
 use authority_api::identity::{Exports, Identity};
 use authority_archive::{Archives, Bucket, Eraser, Parts as Archiving, format::part::DECISIONS};
-use authority_core::{
-    clock::Clock,
-    compute::ComputePool,
-    config::{Config, Durability, PersonalDataConfig},
-    graph::Graph,
-    keys::Keys,
-    store::Store,
-    worker::Worker,
-};
+use authority_config::{Config, Durability, PersonalDataConfig};
 use authority_events::{
     Nats, Parts as EventParts, PushSettings, Sequencer, checkpoints_elsewhere,
     delivery::{Deliveries, Parts as DeliveryParts},
 };
+use authority_graph::Graph;
+use authority_keys::Keys;
 use authority_model::service::{self, Service};
+use authority_process::{clock::Clock, compute::ComputePool, worker::Worker};
 use authority_programme::{Parts as ProgrammeParts, Programme};
 use authority_registry::{
     ApiKeys, Approvals, Destinations, Dns, PersonalData, RealitySnapshots, Registry, SigningKeys,
@@ -26,6 +21,7 @@ use authority_registry::{
 use authority_runtime::{
     Parts as RuntimeParts, ReceiptUrls, Settings as RuntimeSettings, recorder::Recorder,
 };
+use authority_store::Store;
 use authority_transparency::{Parts as TransparencyParts, Transparency};
 use authority_webhook::destination::UrlRules;
 use axum::Router;

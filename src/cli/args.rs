@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use authority_cli::{
     Archive, Confirm, LoginArgs, LogoutArgs, Remote, Replay, ServerArgs, TokenRequest, Verify, View,
 };
-use authority_core::config::Sources;
+use authority_config::Sources;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 

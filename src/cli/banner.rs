@@ -1,7 +1,7 @@
 //! The banner of a development server: commands to paste, and further commands to try.
 
 use agent_authority::app::demo::Demo;
-use authority_core::config::Config;
+use authority_config::Config;
 
 /// Returns the banner: a key and the shell function `ask` to paste, then calls of `ask` that are
 /// allowed, held and denied, and further commands.

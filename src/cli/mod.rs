@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use agent_authority::telemetry;
 use authority_cli::{CommandOutput, Confirm, Connector, Failure, health, print, runtime};
-use authority_core::config::Config;
+use authority_config::Config;
 use clap::{CommandFactory, Parser};
 use futures_util::FutureExt;
 

@@ -2,7 +2,7 @@
 
 use agent_authority::app::{self, Database, demo, with_app};
 use authority_cli::{Failure, TokenRequest, tenant_id};
-use authority_core::config::Config;
+use authority_config::Config;
 use serde_json::json;
 
 use super::{args::ApiKeyRequest, banner};

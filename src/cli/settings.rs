@@ -4,7 +4,7 @@
 use std::{fmt::Write, fs, os::unix::fs::MetadataExt};
 
 use authority_cli::Failure;
-use authority_core::config::{Config, Sources};
+use authority_config::{Config, Sources};
 use serde_json::{Map, Value};
 
 /// Returns the settings that have a value, or all, in order. Secrets are masked.

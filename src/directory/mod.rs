@@ -21,10 +21,8 @@ use authority_api::{
     identity::caller,
     rate_limit::RateLimit,
 };
-use authority_core::{
-    graph::{DecisionLimit, Graph},
-    worker::{Report, Statuses},
-};
+use authority_graph::{DecisionLimit, Graph};
+use authority_process::worker::{Report, Statuses};
 use authority_runtime::rates::{PER_KEY, PER_TENANT};
 
 /// The version of the API, as in the OpenAPI document.

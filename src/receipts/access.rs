@@ -8,8 +8,11 @@ use authority_api::{
     identity::{CallerKind, Error as IdentityError, Identity},
 };
 use authority_archive::Archives;
-use authority_core::{clock::Clock, config::Config, keys::Keys, store::Store};
+use authority_config::Config;
 use authority_ids::{DecisionId, TenantId};
+use authority_keys::Keys;
+use authority_process::clock::Clock;
+use authority_store::Store;
 use axum::{
     http::{Extensions, HeaderName, HeaderValue, StatusCode, header, request::Parts},
     response::{Html, IntoResponse, Response},

@@ -1,7 +1,7 @@
 //! The data of a receipt for an archived decision.
 
 use authority_archive::Archived;
-use authority_core::store::{Error, Store};
+use authority_store::{Error, Store};
 
 use super::read::{Decision, Pack, Read, Report, scope};
 use authority_api::error::ApiError;

@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 
-use authority_core::store::{Db, Error, RunQueryDsl};
 use authority_ids::IdParts;
 use authority_model::schema::{delegations, principals, resources, tenants, tools};
+use authority_store::{Db, Error, RunQueryDsl};
 use diesel::prelude::*;
 use serde_json::Value;
 

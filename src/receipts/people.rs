@@ -1,7 +1,7 @@
 //! The approvals of a held decision, and the state of its request. Only a pending request can be
 //! approved or declined.
 
-use authority_core::spending::{APPROVE, DECLINE, WITHDRAW};
+use authority_ledger::spending::{APPROVE, DECLINE, WITHDRAW};
 use authority_model::{
     proto::approval::{ApprovalAct, ApprovalPolicy},
     state::ApprovalState,

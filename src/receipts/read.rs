@@ -11,11 +11,9 @@ use diesel::{
 };
 
 use super::names::Names;
-use authority_core::{
-    keys::Keys,
-    store::{Db, Error, RunQueryDsl, Scope, Store, row_id},
-    stored_packs::{self, Altered, StoredPack},
-};
+use authority_keys::Keys;
+use authority_ledger::stored_packs::{self, Altered, StoredPack};
+use authority_store::{Db, Error, RunQueryDsl, Scope, Store, row_id};
 
 /// A decision with its related rows.
 pub(super) struct Read {

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use super::{families, process, recorder::Recorder};
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 
 /// The values reported to the macros of `metrics`, such as `metrics::counter!`. Names end in their
 /// unit: `_seconds`, `_total`, `_size`.

@@ -22,7 +22,7 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-use authority_core::config::{LogFormat, Logs, Traces};
+use authority_config::{LogFormat, Logs, Traces};
 
 use lines::WithRequestId;
 pub use lines::{in_request, of_request};

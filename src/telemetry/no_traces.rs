@@ -4,7 +4,7 @@ use http::HeaderMap;
 use tracing::{Span, Subscriber};
 use tracing_subscriber::{Layer, layer::Identity, registry::LookupSpan};
 
-use authority_core::config::Traces;
+use authority_config::Traces;
 
 #[derive(Debug, thiserror::Error)]
 #[error("this build cannot send traces: build it with the feature `otlp`")]

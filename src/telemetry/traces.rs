@@ -22,7 +22,7 @@ use tracing::{Metadata, Span, Subscriber};
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 use tracing_subscriber::{Layer, filter::filter_fn, registry::LookupSpan};
 
-use authority_core::config::Traces;
+use authority_config::Traces;
 
 /// The name of the service in traces.
 const SERVICE: &str = "agent-authority";

@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use authority_model::access::Surfaces;
 
 use super::budget::Budget;
-use authority_core::config::Config;
+use authority_config::Config;
 
 /// A tenant's share is the number of connections divided by this.
 const SHARES: usize = 4;

@@ -20,33 +20,12 @@ use std::{
 };
 
 /// Source folders of the crates that have several layers of modules.
-const SOURCES: [&str; 3] = ["crates/api/src", "crates/core/src", "src"];
+const SOURCES: [&str; 2] = ["crates/api/src", "src"];
 
-/// The modules of core's lowest layer.
-const FLOOR: &[&str] = &[
-    "clock",
-    "compute",
-    "config",
-    "log_limit",
-    "network",
-    "shutdown",
-    "store",
-    "time_zones",
-    "worker",
-];
-const MIDDLE: &[&str] = &[
-    "erased_names",
-    "graph",
-    "keys",
-    "log_nodes",
-    "log_origin",
-    "spending",
-    "stored_decisions",
-    "stored_packs",
-];
+/// Crates below api. A row has their names without `authority_`.
+const BASE: &[&str] = &["config", "graph", "keys", "ledger", "process", "store"];
 /// Modules of api that all services may use.
 const API: &[&str] = &[
-    "acts",
     "credentials",
     "deadline",
     "error",
@@ -58,59 +37,37 @@ const API: &[&str] = &[
     "stream",
 ];
 
-/// Each module, with the modules that it may use: of its own crate, of api and of core.
+/// Each module, with the modules that it may use: of its own crate, of api and of [`BASE`].
 const MODULES: &[(&str, &[&[&str]])] = &[
     // The server: the binary, its command line, and `app`, which connects all other modules.
     ("main", &[&["cli"]]),
-    ("cli", &[&["app", "telemetry", "transport"], FLOOR]),
+    ("cli", &[&["app", "telemetry", "transport"], &["config", "process", "store"]]),
     (
         "app",
         &[
             &["directory", "receipts", "reference", "routes", "telemetry", "transport", "widgets"],
             API,
-            MIDDLE,
-            FLOOR,
+            BASE,
         ],
     ),
-    ("receipts", &[&["transport"], API, MIDDLE, FLOOR]),
+    ("receipts", &[&["transport"], API, BASE]),
     ("reference", &[&["directory"]]),
-    ("widgets", &[&["transport"], API, MIDDLE, FLOOR]),
-    ("directory", &[&["transport"], API, MIDDLE, FLOOR]),
+    ("widgets", &[&["transport"], API, BASE]),
+    ("directory", &[&["transport"], API, BASE]),
     ("transport", &[&["config", "error", "telemetry"]]),
-    ("telemetry", &[&["clock", "config", "worker"]]),
+    ("telemetry", &[&["config", "process"]]),
     ("routes", &[]),
     // Api. `identity` uses the graph through a trait, and `graph` defines API keys.
-    ("identity", &[&["clock", "error", "graph", "keys", "log_limit", "rate_limit", "store"]]),
-    ("idempotency", &[&["worker", "clock", "error", "identity", "keys", "store"]]),
-    ("credentials", &[&["clock", "error", "graph", "identity"]]),
+    ("identity", &[&["error", "graph", "keys", "process", "rate_limit", "store"]]),
+    ("idempotency", &[&["error", "identity", "keys", "process", "store"]]),
+    ("credentials", &[&["error", "graph", "identity", "process"]]),
     ("stream", &[&["error", "rate_limit"]]),
     ("named_tenant", &[&["error", "identity", "store"]]),
     ("page", &[]),
-    ("page_token", &[&["clock", "error", "identity", "keys"]]),
-    ("acts", &[]),
-    ("rate_limit", &[&["compute", "error"]]),
-    ("error", &[MIDDLE, FLOOR]),
+    ("page_token", &[&["error", "identity", "keys", "process"]]),
+    ("rate_limit", &[&["error", "process"]]),
+    ("error", &[&["graph", "keys", "ledger", "store"]]),
     ("deadline", &[]),
-    // Core. Its modules use each other through traits that `app` implements.
-    ("spending", &[FLOOR]),
-    ("erased_names", &[]),
-    ("graph", &[&["erased_names"], FLOOR]),
-    ("keys", &[&["erased_names"], FLOOR]),
-    ("stored_decisions", &[FLOOR]),
-    ("stored_packs", &[&["keys", "log_nodes", "log_origin"], FLOOR]),
-    ("policy_check", &[FLOOR]),
-    ("log_origin", &[]),
-    ("log_nodes", &[FLOOR]),
-    ("decision_event", &[]),
-    ("store", &[&["clock", "config", "worker"]]),
-    ("compute", &[]),
-    ("config", &[&["network"]]),
-    ("network", &[]),
-    ("clock", &[]),
-    ("log_limit", &[]),
-    ("shutdown", &[]),
-    ("time_zones", &[]),
-    ("worker", &[]),
     ("lib", &[]),
 ];
 
@@ -203,11 +160,14 @@ fn depth(file: &Path) -> usize {
 fn modules_used(file: &Path) -> BTreeSet<String> {
     let code = code(file);
     let mut used = BTreeSet::new();
-    for start in ["crate::", "agent_authority::", "authority_core::"] {
+    for start in ["crate::", "agent_authority::"] {
         for rest in after(&code, start) {
             used.extend(first_names(rest));
         }
     }
+    let base =
+        BASE.iter().filter(|name| after(&code, &format!("authority_{name}")).next().is_some());
+    used.extend(base.map(|name| (*name).to_owned()));
     let known = |name: &String| MODULES.iter().any(|(module, _)| module == name);
     for rest in after(&code, &"super::".repeat(depth(file))) {
         used.extend(first_names(rest).filter(known));

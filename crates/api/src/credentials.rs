@@ -15,10 +15,8 @@ use super::{
         self, ADDRESS_NOT_ALLOWED, Caller, CallerKind, Exports, PERSON_INACTIVE, TENANT_INACTIVE,
     },
 };
-use authority_core::{
-    clock::Clock,
-    graph::{Graph, TenantHandle},
-};
+use authority_graph::{Graph, TenantHandle};
+use authority_process::clock::Clock;
 
 /// The current state of credentials, from memory. Cheap to clone.
 #[derive(Clone)]

@@ -1,8 +1,8 @@
 //! The tenant that a request names, for example in the filter of a list.
 
-use authority_core::store::{self, Db, RunQueryDsl, Store};
 use authority_ids::TenantId;
 use authority_model::{schema::tenants, validate::shortened};
+use authority_store::{self as store, Db, RunQueryDsl, Store};
 use diesel::{dsl::exists, prelude::*, select};
 
 use crate::{error::ApiError, identity::Caller};

@@ -8,8 +8,8 @@ use authority_ids::TenantId;
 use authority_model::record::{Listing, RpcRequest};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
-use authority_core::keys::Keys;
 use authority_crypto::equal;
+use authority_keys::Keys;
 
 use super::{error::ApiError, identity::Caller};
 
@@ -86,7 +86,6 @@ fn add(list: &mut Vec<u8>, part: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use authority_core::clock::Clock;
     use authority_ids::ApiKeyId;
     use authority_model::{
         proto::{
@@ -95,6 +94,7 @@ mod tests {
         },
         wire::Time,
     };
+    use authority_process::clock::Clock;
 
     use crate::identity::{CallerKind, Role, SecretCode};
 

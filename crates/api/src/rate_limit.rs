@@ -2,7 +2,7 @@
 //! (draft-ietf-httpapi-ratelimit-headers-10). Each limit is a constant in the code that enforces
 //! it, or a member of a record; `GET /rate-limits` lists the limits with a window.
 
-use authority_core::compute;
+use authority_process::compute;
 use chrono::TimeDelta;
 use http::{HeaderMap, HeaderValue};
 use tonic::Response;

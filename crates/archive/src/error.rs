@@ -1,6 +1,7 @@
 //! Why a month cannot be archived, or an archive cannot be read.
 
-use authority_core::{store, worker};
+use authority_process::worker;
+use authority_store as store;
 use tokio::task::JoinError;
 
 use crate::{bucket, format};

@@ -32,7 +32,7 @@ pub struct Page {
 ///
 /// The crate `authority-transparency` provides this function.
 pub type ReadEvidence = Arc<
-    dyn Fn(Page) -> BoxFuture<'static, Result<Vec<Evidence>, authority_core::worker::Error>>
+    dyn Fn(Page) -> BoxFuture<'static, Result<Vec<Evidence>, authority_process::worker::Error>>
         + Send
         + Sync,
 >;

@@ -1,15 +1,13 @@
 //! The manifest of an archive: its row in the database, reading and signing.
 
-use authority_core::{
-    keys::{Keys, Purpose},
-    store::row_id,
-};
 use authority_crypto::sha256;
 use authority_evidence::{
     archive::Manifest,
     verify::{Trust, key_set, verify_manifest},
 };
 use authority_ids::TenantId;
+use authority_keys::{Keys, Purpose};
+use authority_store::row_id;
 use diesel::{
     QueryResult, QueryableByName,
     sql_types::{Bytea, Text},

@@ -6,7 +6,7 @@
 use std::{env, net::SocketAddr, time::Duration};
 
 use authority_client::{Base, address, reachable};
-use authority_core::config::{Config, Secret, Sources};
+use authority_config::{Config, Secret, Sources};
 use clap::builder::{StringValueParser, TypedValueParser as _};
 use futures_util::future::LocalBoxFuture;
 use reqwest::Url;

@@ -3,8 +3,8 @@
 //! The most important columns come first, in short form. Values without room in the row, and the
 //! full id, follow below the row.
 
-use authority_core::clock::Clock;
 use authority_ids::IdParts;
+use authority_process::clock::Clock;
 use serde_json::Value;
 
 use crate::{

@@ -7,7 +7,7 @@ use std::{
 };
 
 use authority_client::ApiError;
-use authority_core::config;
+use authority_config as config;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! The flags with which a command named its service. Commands in advice need the same flags.
 
-use authority_core::config::Sources;
+use authority_config::Sources;
 use reqwest::Url;
 
 /// Returns the flags with a space before each, such as ` --data-dir d --listen 127.0.0.1:1`. A

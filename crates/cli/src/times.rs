@@ -1,6 +1,6 @@
 //! Times on the command line: of RFC 3339, or a span before now.
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use chrono::{DateTime, NaiveDate};
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! The form of a command's output: for a person or for a script, and the time zone.
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use chrono::{DateTime, FixedOffset, SecondsFormat, TimeDelta, Utc};
 use jiff::{Timestamp, tz::TimeZone};
 

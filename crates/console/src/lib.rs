@@ -60,7 +60,10 @@ use authority_api::identity::{
     Identity,
     dev_provider::{DevProvider, ISSUER},
 };
-use authority_core::{clock::Clock, config::Config, keys::Keys, store::Store, worker::Worker};
+use authority_config::Config;
+use authority_keys::Keys;
+use authority_process::{clock::Clock, worker::Worker};
+use authority_store::Store;
 use axum::{
     Router,
     response::Redirect,

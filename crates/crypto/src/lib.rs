@@ -6,6 +6,7 @@
 
 mod digest;
 mod envelope;
+mod erased_names;
 mod error;
 pub mod jwk;
 mod key_ring;
@@ -20,6 +21,7 @@ mod tests;
 pub use digest::{
     DomainMac, Mac, equal, hex, hmac_sha256, random, sha256, sha256_of, sha384, sha512,
 };
+pub use erased_names::ErasedNames;
 pub use error::Error;
 pub use key_ring::KeyRing;
 pub use key_signer::KeySigner;

@@ -5,11 +5,9 @@
 
 use std::collections::HashMap;
 
-use authority_core::{
-    decision_event::DecisionEvent,
-    store::{Db, RunQueryDsl, prepared},
-};
+use authority_ledger::decision_event::DecisionEvent;
 use authority_model::stored_record::StoredRecord;
+use authority_store::{Db, RunQueryDsl, prepared};
 use chrono::{DateTime, Utc};
 use diesel::{
     QueryResult, QueryableByName,

@@ -13,10 +13,8 @@ use chrono::TimeDelta;
 use diesel::{dsl::now, prelude::*, sql_types::Timestamptz};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use authority_core::{
-    store::{self, RunQueryDsl, Scope, Store, new_id},
-    worker::Worker,
-};
+use authority_process::worker::Worker;
+use authority_store::{self as store, RunQueryDsl, Scope, Store, new_id};
 
 /// How long a row is valid without renewal.
 const LASTS: TimeDelta = TimeDelta::minutes(2);

@@ -3,10 +3,8 @@
 
 use std::time::Duration;
 
-use authority_core::{
-    store::{self, RunQueryDsl, Scope, Store},
-    worker::{Next, Worker},
-};
+use authority_process::worker::{Next, Worker};
+use authority_store::{self as store, RunQueryDsl, Scope, Store};
 use diesel::sql_types::Integer;
 
 /// How often expiries are announced. The event of an expiry is created within five seconds.

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use authority_core::{
-    store::{self, Notification, Store},
-    worker::{Context, Worker},
-};
+use authority_process::worker::{Context, Worker};
+use authority_store::{self as store, Notification, Store};
 use tokio::sync::{Mutex, broadcast};
 use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 

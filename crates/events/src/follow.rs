@@ -17,10 +17,8 @@ use authority_api::{
     rate_limit::AppliedLimits,
     stream::{self, MessageSource, Places},
 };
-use authority_core::{
-    clock::Clock,
-    store::{Db, Scope, Store},
-};
+use authority_process::clock::Clock;
+use authority_store::{Db, Scope, Store};
 
 use crate::{
     demand::Demand,

@@ -27,8 +27,11 @@ mod told;
 
 use std::sync::Arc;
 
-use authority_core::{clock::Clock, graph::Graph, keys::Keys, store::Store, worker::Worker};
+use authority_graph::Graph;
+use authority_keys::Keys;
 use authority_model::service::{Service, event_service, notification_service};
+use authority_process::{clock::Clock, worker::Worker};
+use authority_store::Store;
 use tokio_util::sync::CancellationToken;
 
 use delivery::Deliveries;

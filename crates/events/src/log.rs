@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use authority_core::store::{Db, RunQueryDsl, prepared};
+use authority_store::{Db, RunQueryDsl, prepared};
 use bytes::Bytes;
 use diesel::{
     QueryResult,

@@ -2,8 +2,8 @@
 
 use std::{borrow::Cow, collections::BTreeSet};
 
-use authority_core::store::new_id;
 use authority_ids::RecordId;
+use authority_store::new_id;
 use bytes::Bytes;
 use diesel::{
     QueryResult, QueryableByName,

@@ -4,12 +4,10 @@
 
 use std::collections::HashSet;
 
-use authority_core::{
-    decision_event::DecisionEvent,
-    graph::{DECISION_ALLOWED, DECISION_DENIED},
-    store::locks,
-};
 use authority_decision::Decision;
+use authority_graph::{DECISION_ALLOWED, DECISION_DENIED};
+use authority_ledger::decision_event::DecisionEvent;
+use authority_store::locks;
 use authority_webhook::event_types::EventType;
 use chrono::{DateTime, Utc};
 use diesel::{

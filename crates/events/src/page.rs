@@ -9,7 +9,7 @@ use diesel::{QueryResult, prelude::*};
 use serde::Deserialize;
 
 use authority_api::error::{ApiError, ErrorCode};
-use authority_core::store::{Db, RunQueryDsl};
+use authority_store::{Db, RunQueryDsl};
 
 use crate::log::{self, Event, LogPart};
 
@@ -165,5 +165,5 @@ fn out_of_bounds(code: ErrorCode, Bounds { oldest, head }: Bounds) -> ApiError {
 }
 
 fn failed(error: diesel::result::Error) -> ApiError {
-    authority_core::store::Error::from(error).into()
+    authority_store::Error::from(error).into()
 }

@@ -9,10 +9,8 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use authority_core::{
-    store::{self, Db, Notification, RunQueryDsl, Scope, Store},
-    worker::{Context, Worker},
-};
+use authority_process::worker::{Context, Worker};
+use authority_store::{self as store, Db, Notification, RunQueryDsl, Scope, Store};
 use authority_webhook::envelope::EnvelopeError;
 use diesel::{QueryResult, result::Error as Sql};
 use futures_util::FutureExt;

@@ -25,11 +25,9 @@ use authority_api::{
     page::cut_by,
     stream::stream_of,
 };
-use authority_core::{
-    clock::Clock,
-    graph::Graph,
-    store::{Db, RunQueryDsl, Store},
-};
+use authority_graph::Graph;
+use authority_process::clock::Clock;
+use authority_store::{Db, RunQueryDsl, Store};
 
 use crate::{
     demand::Demand,
@@ -134,8 +132,7 @@ impl EventService for EventHandlers {
                 // Only the owner sees the reason for the legal hold.
                 tenants::legal_hold.is_not_null(),
             ));
-            let row: (i32, bool) =
-                row.first(db).await.map_err(authority_core::store::Error::from)?;
+            let row: (i32, bool) = row.first(db).await.map_err(authority_store::Error::from)?;
             Ok::<_, ApiError>(row)
         };
         let (event_retention_days, legal_hold) = self.store.read_tx(&caller.scope(), read).await?;
@@ -159,7 +156,7 @@ impl EventService for EventHandlers {
             if let Some(after) = asked.after {
                 return from.read(db, Some(after), 1).await.map(|_| after);
             }
-            let bounds = bounds(db, &within).await.map_err(authority_core::store::Error::from);
+            let bounds = bounds(db, &within).await.map_err(authority_store::Error::from);
             Ok::<_, ApiError>(bounds?.head)
         };
         let after = self.store.read_tx(&scope, after).await?;

@@ -2,8 +2,8 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
-use authority_core::decision_event::DecisionEvent;
 use authority_decision::{Decision, Reason};
+use authority_ledger::decision_event::DecisionEvent;
 use authority_webhook::{
     envelope::{EnvelopeError, Event, canonical_data, sorted_data},
     event_types::EventType,

@@ -7,13 +7,11 @@
 use std::{net::IpAddr, sync::Arc};
 
 use authority_api::error::ApiError;
-use authority_core::{
-    clock::Clock,
-    keys::Keys,
-    store::{self, RunQueryDsl, Scope, Store},
-};
 use authority_crypto::{Mac, random};
+use authority_keys::Keys;
 use authority_model::schema::address_keys;
+use authority_process::clock::Clock;
+use authority_store::{self as store, RunQueryDsl, Scope, Store};
 use chrono::NaiveDate;
 use diesel::prelude::*;
 use parking_lot::RwLock;

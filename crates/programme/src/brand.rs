@@ -1,9 +1,9 @@
 //! Brands in use. A brand is in use if the brand, its tenant and the consultant's link to the
 //! tenant are active, and the consultant is neither suspended nor retired.
 
-use authority_core::store::{Db, RunQueryDsl};
 use authority_ids::TenantId;
 use authority_model::proto::programme::TenantBrand;
+use authority_store::{Db, RunQueryDsl};
 use diesel::{
     QueryResult, QueryableByName,
     sql_types::{Nullable, Text},

@@ -1,8 +1,8 @@
 //! The public counter of enquiries.
 
 use authority_api::error::ApiError;
-use authority_core::store::{self, RunQueryDsl, Scope, Store};
 use authority_model::{proto::programme::CountLeadsResponse, schema::leads};
+use authority_store::{self as store, RunQueryDsl, Scope, Store};
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::prelude::*;
 use tokio::sync::Mutex;

@@ -7,7 +7,6 @@ use authority_api::{
     identity::{checked, client_address},
     rate_limit::AppliedLimits,
 };
-use authority_core::store::{self, Scope};
 use authority_model::{
     proto::programme::{
         DirectoryConsultant, GetDirectoryConsultantRequest, ListWidgetsRequest,
@@ -15,6 +14,7 @@ use authority_model::{
     },
     service::{ConsultantDirectoryService, Reply},
 };
+use authority_store::{self as store, Scope};
 use tonic::{Request, Response};
 
 use super::{Brand, Programme, entry, limits::DIRECTORY};

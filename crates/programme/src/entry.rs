@@ -1,11 +1,11 @@
 //! Consultants as shown to tenants and to the public.
 
-use authority_core::store::{Db, RunQueryDsl};
 use authority_ids::TenantId;
 use authority_model::{
     proto::programme::{DirectoryConsultant, HeldCertification, TenantConsultant},
     wire::Time,
 };
+use authority_store::{Db, RunQueryDsl};
 use chrono::{DateTime, Utc};
 use diesel::{
     QueryResult, QueryableByName,

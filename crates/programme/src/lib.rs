@@ -17,8 +17,10 @@ mod tenant;
 use std::{sync::Arc, time::Duration};
 
 use authority_api::error::{ApiError, ErrorCode};
-use authority_core::{clock::Clock, keys::Keys, store::Store, worker::Worker};
+use authority_keys::Keys;
 use authority_model::service::{self, Service};
+use authority_process::{clock::Clock, worker::Worker};
+use authority_store::Store;
 
 use address::AddressCodes;
 pub use brand::Brand;

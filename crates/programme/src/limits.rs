@@ -6,7 +6,7 @@ use authority_api::{
     error::ApiError,
     rate_limit::{RateLimit, Remaining},
 };
-use authority_core::store::{self, RunQueryDsl, Scope};
+use authority_store::{self as store, RunQueryDsl, Scope};
 use chrono::{DateTime, Utc};
 use diesel::{
     QueryableByName,

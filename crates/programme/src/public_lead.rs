@@ -9,7 +9,6 @@ use authority_api::{
     identity::{Caller, checked, client_address, idempotency_key},
     rate_limit::AppliedLimits,
 };
-use authority_core::store::{self, Db, RunQueryDsl, new_id};
 use authority_ids::RecordId;
 use authority_model::{
     proto::programme::{
@@ -19,6 +18,7 @@ use authority_model::{
     service::{PublicLeadService, Reply},
     state::LeadStatus,
 };
+use authority_store::{self as store, Db, RunQueryDsl, new_id};
 use chrono::{DateTime, Utc};
 use diesel::sql_types::{Bool, Bytea, Nullable, Text, Timestamptz};
 use prost::Message;

@@ -7,7 +7,6 @@ use authority_api::{
     page,
     page_token::PageTokens,
 };
-use authority_core::store::{self, Db, RunQueryDsl};
 use authority_ids::TenantId;
 use authority_model::{
     proto::programme::{
@@ -19,6 +18,7 @@ use authority_model::{
     service::{Reply, TenantProgrammeService},
     wire::Time,
 };
+use authority_store::{self as store, Db, RunQueryDsl};
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 use prost::Message;

@@ -9,8 +9,8 @@ use super::{
     normalize::{self, IntoDraft},
 };
 use authority_api::{error::ApiError, identity::Caller};
-use authority_core::clock::Clock;
 use authority_decision::{Draft, Facts, Reason};
+use authority_process::clock::Clock;
 
 pub(super) struct PurposeAdmission {
     pub(super) clock: Clock,

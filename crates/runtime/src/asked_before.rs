@@ -17,11 +17,9 @@ use super::{
     fault::fault,
 };
 use authority_api::error::ApiError;
-use authority_core::{
-    spending,
-    store::{self, Db, RunQueryDsl, Scope, prepared},
-};
 use authority_decision::{Request, facts::Declined};
+use authority_ledger::spending;
+use authority_store::{self as store, Db, RunQueryDsl, Scope, prepared};
 
 /// Finds the newest decline of a request, if it is still valid. Older declines don't count.
 const DECLINED: &str = "

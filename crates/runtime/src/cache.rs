@@ -11,9 +11,9 @@ use std::{
 
 use parking_lot::Mutex;
 
-use authority_core::graph::TenantGraph;
 use authority_decision::{Draft, Request};
 use authority_evidence::{self as evidence, PreparedFacts};
+use authority_graph::TenantGraph;
 
 /// The number of shards, which reduce lock contention.
 const SHARDS: usize = 16;

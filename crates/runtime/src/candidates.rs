@@ -18,15 +18,13 @@ use authority_api::{
     error::ApiError,
     identity::{Caller, CallerKind},
 };
-use authority_core::{
-    compute::ComputePool,
-    policy_check::{PolicyCheck, problem_of},
-    store::{self, RunQueryDsl, Store},
-};
 use authority_crypto::sha256;
 use authority_decision::{
     CompiledPolicy, PolicyChange, PolicyReference, Target, moment::Window, validation::Severity,
 };
+use authority_graph::policy_check::{PolicyCheck, problem_of};
+use authority_process::compute::ComputePool;
+use authority_store::{self as store, RunQueryDsl, Store};
 
 /// The requested policies that are stored.
 #[derive(Default)]

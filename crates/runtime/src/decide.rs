@@ -26,18 +26,16 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     identity::Caller,
 };
-use authority_core::{
-    clock::Clock,
-    decision_event::DecisionEvent,
-    graph::TenantHandle,
-    keys::{Keys, Purpose},
-};
 use authority_crypto::{Signer, hex, random};
 use authority_decision::{
     Decision, Facts, Gathered, Request, Verdict, moment, remedy::Remedy, verdict::AuthorityKind,
 };
 use authority_evidence::{self as evidence, Asked, PreparedFacts, Recorded};
+use authority_graph::TenantHandle;
 use authority_ids::DecisionId;
+use authority_keys::{Keys, Purpose};
+use authority_ledger::decision_event::DecisionEvent;
+use authority_process::clock::Clock;
 
 /// The scope that an API key needs for decisions.
 pub(super) const SCOPE: &str = "runtime:write";

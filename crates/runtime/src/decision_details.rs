@@ -21,14 +21,12 @@ use authority_api::{
     identity::Caller,
 };
 use authority_archive::Archived;
-use authority_core::{
-    store::{self, Db, RunQueryDsl},
-    stored_decisions::{self, Stored},
-};
 use authority_crypto::sha256;
 use authority_decision::{Decision, Draft, Request, decide};
 use authority_evidence::{self as evidence, Sealed, sealed::Outcome};
 use authority_ids::DecisionId;
+use authority_ledger::stored_decisions::{self, Stored};
+use authority_store::{self as store, Db, RunQueryDsl};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = decisions, check_for_backend(Pg))]

@@ -20,8 +20,8 @@ use diesel::{
 };
 
 use authority_api::error::ApiError;
-use authority_core::store::{self, Db, RunQueryDsl};
 use authority_decision::{Decision, Reason};
+use authority_store::{self as store, Db, RunQueryDsl};
 
 /// The longest time for a query of a list, which must not delay other work.
 pub(super) const LIMIT: Duration = Duration::from_secs(3);

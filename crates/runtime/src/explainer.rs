@@ -7,12 +7,13 @@ use chrono::{DateTime, Utc};
 
 use super::facts::FactSource;
 use authority_api::error::ApiError;
-use authority_core::{compute::ComputePool, graph::TenantHandle, time_zones};
 use authority_decision::{
     Draft, Facts, PolicyChange, Request,
     facts::Spent,
     remedy::{self, Remedy},
 };
+use authority_graph::{TenantHandle, time_zones};
+use authority_process::compute::ComputePool;
 
 /// The longest time for a search. An explanation must not delay a response for long.
 const LONGEST: Duration = Duration::from_secs(1);

@@ -27,9 +27,9 @@ use authority_api::{
     named_tenant,
     page_token::PageTokens,
 };
-use authority_core::store::{self, RunQueryDsl};
 use authority_crypto::sha256;
 use authority_ids::DecisionId;
+use authority_store::{self as store, RunQueryDsl};
 
 /// The maximum number of records in memory.
 const PAGE: usize = 100;

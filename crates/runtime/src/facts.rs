@@ -7,14 +7,11 @@ use chrono::{DateTime, Utc};
 
 use super::{cache::Cache, fault::fault};
 use authority_api::error::ApiError;
-use authority_core::{
-    graph::{self, DemandedEvents, Graph, TenantHandle},
-    spending::{Cited, CounterQuery},
-    store::{self, Db, Scope, Store},
-    time_zones,
-};
 use authority_decision::{Facts, Gathered, Request};
 use authority_evidence::PreparedFacts;
+use authority_graph::{self as graph, DemandedEvents, Graph, TenantHandle, time_zones};
+use authority_ledger::spending::{Cited, CounterQuery};
+use authority_store::{self as store, Db, Scope, Store};
 
 /// Reads facts. Cheap to clone.
 #[derive(Clone)]

@@ -21,14 +21,11 @@ use authority_api::{
     page_token::PageTokens,
 };
 use authority_archive::Archives;
-use authority_core::{
-    clock::Clock,
-    compute::ComputePool,
-    keys::Keys,
-    store::{self, RunQueryDsl, Store},
-};
 use authority_decision::Decision;
 use authority_ids::DecisionId;
+use authority_keys::Keys;
+use authority_process::{clock::Clock, compute::ComputePool};
+use authority_store::{self as store, RunQueryDsl, Store};
 
 const PAGE: i32 = 100;
 

@@ -10,13 +10,11 @@ use authority_model::{
 
 use super::budgets::budget;
 use authority_api::{error::ApiError, identity::Caller};
-use authority_core::{
-    clock::Clock,
-    graph::{GrantView, Graph},
-    spending::read_counters,
-    store::{self, Db, Scope, Store},
-};
 use authority_decision::facts::Spent;
+use authority_graph::{GrantView, Graph};
+use authority_ledger::spending::read_counters;
+use authority_process::clock::Clock;
+use authority_store::{self as store, Db, Scope, Store};
 
 pub(super) struct GrantQueries {
     pub(super) graph: Arc<Graph>,

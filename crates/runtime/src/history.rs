@@ -16,11 +16,9 @@ use authority_api::{
     page,
     page_token::PageTokens,
 };
-use authority_core::{
-    keys::Keys,
-    store::{self, RunQueryDsl, Store},
-};
 use authority_decision::moment;
+use authority_keys::Keys;
+use authority_store::{self as store, RunQueryDsl, Store};
 
 const PAGE: i32 = 100;
 

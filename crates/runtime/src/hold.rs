@@ -10,7 +10,6 @@ use super::{
     decide::Decider, decided::Decided, facts::RecordingSettings, fault::fault, recorder::Hold,
 };
 use authority_api::error::{ApiError, ErrorCode};
-use authority_core::{spending, store::new_id};
 use authority_decision::{
     Gathered, Request,
     bounds::Bounds,
@@ -18,6 +17,8 @@ use authority_decision::{
     pattern::Pattern,
     verdict::{AuthorityKind, AuthorityUsed, HeldBy},
 };
+use authority_ledger::spending;
+use authority_store::new_id;
 
 impl Decider {
     pub(super) fn hold(

@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 
 use super::{facts::RecordingSettings, recorder::Stale};
 use authority_api::identity::Caller;
-use authority_core::graph::TenantHandle;
 use authority_decision::{Facts, Gathered, Request, Verdict};
+use authority_graph::TenantHandle;
 
 /// A request that would be held.
 #[derive(Clone, Copy)]

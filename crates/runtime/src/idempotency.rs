@@ -27,11 +27,9 @@ use authority_api::{
     identity::Caller,
     rate_limit::AppliedLimits,
 };
-use authority_core::{
-    graph,
-    store::{Db, Scope},
-};
 use authority_decision::{Gathered, Reason, Request, StopCondition, moment};
+use authority_graph as graph;
+use authority_store::{Db, Scope};
 
 /// The first pause before looking again for the response of a key that another request has claimed.
 /// Each pause is twice as long as the one before, up to [`LONGEST_PAUSE`].

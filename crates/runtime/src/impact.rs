@@ -22,19 +22,15 @@ use super::{
     decision_filter::{first_id, limit},
 };
 use authority_api::{error::ApiError, identity::Caller};
-use authority_core::{
-    clock::Clock,
-    compute::ComputePool,
-    graph::Graph,
-    store::{self, RunQueryDsl, Store},
-    stored_decisions::{DecisionRow, Stored, complete},
-    time_zones,
-};
 use authority_decision::{
     CompiledPolicy, Draft, Facts, PolicyChange, PolicyReference, Request, decide,
     input_schema::InputSchema, moment::Window,
 };
 use authority_evidence::{self as evidence, sealed::Outcome};
+use authority_graph::{Graph, time_zones};
+use authority_ledger::stored_decisions::{DecisionRow, Stored, complete};
+use authority_process::{clock::Clock, compute::ComputePool};
+use authority_store::{self as store, RunQueryDsl, Store};
 
 /// The value of `compared_with` for the policies that are active now.
 const PRESENT: &str = "present";

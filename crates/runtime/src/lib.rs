@@ -58,10 +58,11 @@ use std::sync::Arc;
 
 use authority_api::{credentials::Credentials, identity::Exports};
 use authority_archive::Archives;
-use authority_core::{
-    clock::Clock, compute::ComputePool, graph::Graph, keys::Keys, store::Store, worker::Worker,
-};
+use authority_graph::Graph;
+use authority_keys::Keys;
 use authority_model::service::{self, Service};
+use authority_process::{clock::Clock, compute::ComputePool, worker::Worker};
+use authority_store::Store;
 
 use admission::PurposeAdmission;
 use authority_service::AuthorityHandlers;

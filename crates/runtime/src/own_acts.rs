@@ -13,12 +13,10 @@ use super::{
     requester::people_of,
 };
 use authority_api::{error::ApiError, identity::Caller};
-use authority_core::{
-    graph::{self, GivenActs, Persons, TenantHandle},
-    spending::Cited,
-};
 use authority_decision::{Request, Verdict, facts::Gathered};
 use authority_evidence::PreparedFacts;
+use authority_graph::{self as graph, GivenActs, Persons, TenantHandle};
+use authority_ledger::spending::Cited;
 
 /// The data that determines which acts count.
 pub(super) struct Counting {

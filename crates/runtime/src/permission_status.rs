@@ -6,13 +6,13 @@ use authority_ids::TenantId;
 use chrono::{DateTime, Utc};
 
 use authority_api::error::{ApiError, ErrorCode};
-use authority_core::graph::TenantHandle;
 use authority_decision::{
     Draft, Facts, PermissionStatus, Reason, Request, StopCondition,
     records::Approval,
     verdict::{AuthorityKind, AuthorityUsed},
 };
 use authority_evidence::sealed;
+use authority_graph::TenantHandle;
 
 /// A permitted request and the authority that permitted it. The permission ends with this
 /// authority, even if another authority would permit the request now.

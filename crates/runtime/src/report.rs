@@ -22,14 +22,12 @@ use authority_api::{
     idempotency::{Done, IdempotencyKey},
     identity::Caller,
 };
-use authority_core::{
-    clock::Clock,
-    keys::{Keys, Purpose},
-    store::{self, Db, RunQueryDsl, Scope, Store, row_id},
-};
 use authority_crypto::{Signer, sha256};
 use authority_decision::Decision;
 use authority_evidence::{self as evidence, OutcomeReport as Terms, SignedText};
+use authority_keys::{Keys, Purpose};
+use authority_process::clock::Clock;
+use authority_store::{self as store, Db, RunQueryDsl, Scope, Store, row_id};
 
 /// The scope of reports' idempotency keys.
 const OPERATION: &str = "report";

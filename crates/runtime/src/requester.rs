@@ -3,8 +3,8 @@
 use authority_model::proto::approval::Asker;
 
 use authority_api::identity::{Caller, CallerKind};
-use authority_core::graph::{Graph, Persons, ProposedAction, TenantHandle};
 use authority_decision::{Request, Verdict};
+use authority_graph::{Graph, Persons, ProposedAction, TenantHandle};
 
 /// The value of `eligible` if no user could approve.
 pub(super) const NOBODY: &str = "none";

@@ -24,9 +24,6 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     identity::Caller,
 };
-use authority_core::{
-    clock::Clock, compute::ComputePool, graph::TenantHandle, store, stored_decisions, time_zones,
-};
 use authority_decision::{
     Decision, Facts, Reason, Request, counters_needed, decide, facts::Declined, reason::Stage,
 };
@@ -34,7 +31,11 @@ use authority_evidence::{
     self as evidence,
     sealed::{Outcome, Recorded},
 };
+use authority_graph::{TenantHandle, time_zones};
 use authority_ids::DecisionId;
+use authority_ledger::stored_decisions;
+use authority_process::{clock::Clock, compute::ComputePool};
+use authority_store as store;
 
 /// The request to simulate.
 struct Question {

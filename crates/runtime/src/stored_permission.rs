@@ -16,14 +16,11 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     identity::Caller,
 };
-use authority_core::{
-    graph::{self, TenantHandle},
-    spending::{self, Cited},
-    store::{Db, RunQueryDsl},
-    time_zones,
-};
 use authority_decision::{Facts, Gathered, Verdict, judge_again};
 use authority_evidence::sealed;
+use authority_graph::{self as graph, TenantHandle, time_zones};
+use authority_ledger::spending::{self, Cited};
+use authority_store::{Db, RunQueryDsl};
 
 /// The stored parts of a permitted decision, for judging its request again.
 pub(super) struct StoredPermission {

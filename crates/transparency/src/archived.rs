@@ -2,11 +2,11 @@
 
 use authority_api::identity::Caller;
 use authority_archive::Archived;
-use authority_core::{
+use authority_ids::DecisionId;
+use authority_ledger::{
     stored_decisions::{self, Stored},
     stored_packs::{self, Altered},
 };
-use authority_ids::DecisionId;
 
 use super::{Error, Transparency};
 

@@ -13,12 +13,10 @@ use authority_api::{
     error::ApiError, identity::admitted, named_tenant, page, page_token::PageTokens,
 };
 use authority_archive::format::names;
-use authority_core::{
-    keys::Keys,
-    store::{self, RunQueryDsl, Store},
-};
 use authority_evidence::digest_text;
 use authority_ids::TenantId;
+use authority_keys::Keys;
+use authority_store::{self as store, RunQueryDsl, Store};
 
 const PAGE: i32 = 100;
 

@@ -9,10 +9,8 @@ use diesel::prelude::*;
 use tokio::sync::Mutex;
 
 use super::{Error, Transparency, sealer::Sealer};
-use authority_core::{
-    store::{RunQueryDsl, Scope, row_id},
-    worker::{self, Next, Worker},
-};
+use authority_process::worker::{self, Next, Worker};
+use authority_store::{RunQueryDsl, Scope, row_id};
 
 const EVERY: Duration = Duration::from_secs(1);
 /// The number of decisions that are sealed together.

@@ -7,9 +7,9 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use authority_core::keys::Keys;
 use authority_evidence::log::note::{Checkpoint, SignedCheckpoint};
 use authority_ids::TenantId;
+use authority_keys::Keys;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 

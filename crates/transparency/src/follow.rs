@@ -12,11 +12,9 @@ use super::{
     log::{Head, broken, continues},
     sealer::Sealer,
 };
-use authority_core::{
-    store::{RunQueryDsl, Scope, row_id},
-    worker::Worker,
-};
 use authority_evidence::log::note::SignedCheckpoint;
+use authority_process::worker::Worker;
+use authority_store::{RunQueryDsl, Scope, row_id};
 
 const EVERY: Duration = Duration::from_secs(1);
 /// Each run starts this long before the last run: a head's `signed_at` is earlier than its commit.

@@ -11,11 +11,9 @@ use diesel::{
 };
 
 use super::{Error, sealer::Sealer};
-use authority_core::{
-    store::{RunQueryDsl, Scope, row_id},
-    stored_packs::{self, Altered, StoredPack},
-};
 use authority_evidence::pack::{self, Sealing};
+use authority_ledger::stored_packs::{self, Altered, StoredPack};
+use authority_store::{RunQueryDsl, Scope, row_id};
 
 /// The leaf of a decision that is not sealed yet.
 pub(super) struct Leaf {

@@ -37,17 +37,17 @@ use authority_api::{
     idempotency,
 };
 use authority_archive::Archives;
-use authority_core::{
+use authority_evidence as evidence;
+use authority_graph::{self as graph, Graph};
+use authority_keys::{self as keys, Keys};
+use authority_ledger::stored_packs::Altered;
+use authority_model::service::{Service, archive_service};
+use authority_process::{
     clock::Clock,
     compute::{self, ComputePool},
-    graph::{self, Graph},
-    keys::{self, Keys},
-    store::{self, Store},
-    stored_packs::Altered,
     worker::Worker,
 };
-use authority_evidence as evidence;
-use authority_model::service::{Service, archive_service};
+use authority_store::{self as store, Store};
 use elsewhere::Elsewhere;
 pub use elsewhere::ReadElsewhere;
 use room::Room;

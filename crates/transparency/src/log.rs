@@ -16,17 +16,17 @@ use diesel::{
 use serde_json::json;
 
 use super::{Error, sealer::Sealer, witness::Prepared};
-use authority_core::{
-    keys::Purpose,
-    log_nodes,
-    log_origin::{epoch_of, origin},
-    store::{Db, RunQueryDsl, locks},
-};
 use authority_evidence::log::{
     note::{Checkpoint, LogKey, SignedCheckpoint, check_origin, signed},
     proof::InclusionProof,
     tree::{self, Frontier, Hash, NodeId},
 };
+use authority_keys::Purpose;
+use authority_ledger::{
+    log_nodes,
+    log_origin::{epoch_of, origin},
+};
+use authority_store::{Db, RunQueryDsl, locks};
 
 /// The `kind` of the first leaf of an epoch that follows another epoch.
 const EPOCH_KIND: &str = "svc.log.epoch.v1";

@@ -1,9 +1,7 @@
 //! Writes the rows of packs: the place of each sealed decision in the log.
 
-use authority_core::{
-    store::{Db, RunQueryDsl},
-    stored_packs::StoredPack,
-};
+use authority_ledger::stored_packs::StoredPack;
+use authority_store::{Db, RunQueryDsl};
 use chrono::{DateTime, Utc};
 use diesel::{
     QueryResult,

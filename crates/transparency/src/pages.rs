@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use authority_archive::{Evidence, Page, ReadEvidence};
-use authority_core::{
-    keys::Keys,
-    store::{RunQueryDsl, Scope},
+use authority_evidence::bundle;
+use authority_keys::Keys;
+use authority_ledger::{
     stored_decisions::{self, Stored},
     stored_packs::{self, StoredPack},
 };
-use authority_evidence::bundle;
 use authority_model::schema::decisions;
+use authority_store::{RunQueryDsl, Scope};
 use diesel::prelude::*;
 use futures_util::FutureExt;
 

@@ -20,14 +20,6 @@ use authority_api::{
     idempotency::{self, Done, IdempotencyKey},
     identity::Caller,
 };
-use authority_core::{
-    graph::{self, GivenActs, Graph},
-    keys::Purpose,
-    spending::CounterQuery,
-    store::{Db, RunQueryDsl, new_id},
-    stored_decisions::Stored,
-    time_zones,
-};
 use authority_crypto::sha256;
 use authority_decision::{
     CompiledPolicy, Facts, PolicyReference, SEMANTICS, Verdict, levels::ApprovalState,
@@ -38,6 +30,10 @@ use authority_evidence::{
     salted_digest,
     verify::{Trust, key_set, verify},
 };
+use authority_graph::{self as graph, GivenActs, Graph, time_zones};
+use authority_keys::Purpose;
+use authority_ledger::{spending::CounterQuery, stored_decisions::Stored};
+use authority_store::{Db, RunQueryDsl, new_id};
 
 /// The result of a replay, to be signed.
 struct ReplayResult {

@@ -7,7 +7,7 @@ use std::{io, sync::Arc, time::Duration};
 use parking_lot::Mutex;
 
 use super::Error;
-use authority_core::worker::Worker;
+use authority_process::worker::Worker;
 
 const EVERY: Duration = Duration::from_secs(5);
 

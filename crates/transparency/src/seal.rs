@@ -18,11 +18,9 @@ use super::{
     packs,
     sealer::Sealer,
 };
-use authority_core::{
-    store::{self, Db, Scope},
-    stored_packs::{self, Altered, StoredPack},
-    worker::{Context, Worker},
-};
+use authority_ledger::stored_packs::{self, Altered, StoredPack};
+use authority_process::worker::{Context, Worker};
+use authority_store::{self as store, Db, Scope};
 
 /// The most decisions in one transaction.
 const MOST: usize = 2048;

@@ -14,7 +14,7 @@ use super::{
     leaves::{Leaves, RequestedDecision, State},
 };
 use authority_api::idempotency::{Done, IdempotencyKey};
-use authority_core::store::Scope;
+use authority_store::Scope;
 
 impl Transparency {
     /// Returns the pack of a decision, and seals it if it is not sealed yet.

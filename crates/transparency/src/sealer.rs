@@ -1,7 +1,9 @@
 //! The data that sealing needs on a node.
 
 use super::{elsewhere::Elsewhere, room::Room, witness::Witness};
-use authority_core::{clock::Clock, keys::Keys, store::Store};
+use authority_keys::Keys;
+use authority_process::clock::Clock;
+use authority_store::Store;
 
 /// This node's sealer.
 pub(super) struct Sealer {

@@ -20,18 +20,18 @@ use authority_api::{
     idempotency::{Done, IdempotencyKey},
     identity::{Caller, CallerKind, Role, admitted},
 };
-use authority_core::{
-    keys::Keys,
-    log_nodes,
-    store::{Db, RunQueryDsl, Scope},
-    stored_decisions::{self, Stored},
-    stored_packs,
-};
 use authority_evidence::{
     bundle::bundle,
     log::{note::SignedCheckpoint, proof::InclusionProof, tree},
     pack::decision_of,
 };
+use authority_keys::Keys;
+use authority_ledger::{
+    log_nodes,
+    stored_decisions::{self, Stored},
+    stored_packs,
+};
+use authority_store::{Db, RunQueryDsl, Scope};
 
 type Reply<T> = Result<Response<T>, Status>;
 

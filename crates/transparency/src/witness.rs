@@ -19,8 +19,9 @@ use std::{
 
 use parking_lot::Mutex;
 
-use authority_core::{config::private_folder, store::new_id};
 use authority_evidence::log::note::{Checkpoint, SignedCheckpoint};
+use authority_process::folder::private_folder;
+use authority_store::new_id;
 
 /// The name and size in bytes of a file that only tests whether the folder is writable.
 const PROBE: &str = ".room";
@@ -185,8 +186,8 @@ fn sync(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use authority_core::clock::Clock;
     use authority_evidence::log::note::signed;
+    use authority_process::clock::Clock;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::Path};
 
-use authority_core::config::{Config, DEMO_TENANT};
+use authority_config::{Config, DEMO_TENANT};
 use authority_ids::TenantId;
 use axum::Router;
 use serde::{Deserialize, Serialize};

@@ -15,11 +15,8 @@ use agent_authority::{
 };
 use authority_cli::{CommandOutput, Failure, Jwks, keys_address, tenant};
 use authority_client::reachable;
-use authority_core::{
-    clock::Clock,
-    config::{Config, DEMO_TENANT, Secret, Sources},
-    shutdown,
-};
+use authority_config::{Config, DEMO_TENANT, Secret, Sources};
+use authority_process::{clock::Clock, shutdown};
 use authority_verify_webhook::Suite;
 use axum::{
     Router,

@@ -1,7 +1,8 @@
 //! Verifies that a delivery is genuine and addressed to this receiver.
 
 use authority_cli::{Failure, Jwks};
-use authority_core::{clock::Clock, config::Secret};
+use authority_config::Secret;
+use authority_process::clock::Clock;
 use authority_verify_webhook::{Options, Suite, VerifyError, verify_webhook};
 use axum::http::HeaderMap;
 use serde_json::Value;

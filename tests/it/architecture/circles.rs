@@ -22,9 +22,7 @@ const CIRCULAR_FOLDERS: &[&str] = &[
     "crates/console/src/approvals",
     "crates/console/src/policies",
     "crates/console/src/records",
-    "crates/core/src/config",
-    "crates/core/src/graph",
-    "crates/core/src/store/embedded",
+    "crates/store/src/embedded",
     "crates/events/src/delivery",
     "crates/events/src/delivery/service",
     "crates/evidence/src/verify",
@@ -89,7 +87,7 @@ fn sources() -> impl Iterator<Item = PathBuf> {
     crates.chain(["src".into(), "gateway-rest/src".into()])
 }
 
-/// Returns the path of a module: `crates/core/src/graph`.
+/// Returns the path of a module: `crates/graph/src/tail`.
 fn folder(source: &Path, module: &[String]) -> String {
     format!("{}/{}", source.display(), module.join("/"))
 }

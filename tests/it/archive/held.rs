@@ -1,6 +1,6 @@
 //! Rules that keep decisions in the tables: legal holds and retention.
 
-use authority_core::store::allow_removal;
+use authority_store::allow_removal;
 use diesel_async::SimpleAsyncConnection;
 use serde_json::json;
 

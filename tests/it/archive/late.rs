@@ -1,7 +1,7 @@
 //! Rows that are added to a month while it is being removed are not archived, and stay in the
 //! tables.
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use chrono::TimeDelta;
 use serde_json::json;
 

@@ -20,8 +20,8 @@ mod shared;
 use std::time::Duration;
 
 use authority_archive::{Archiver, Parts, StepResult, offline};
-use authority_core::{clock::Clock, worker::Supervisor};
 use authority_evidence::verify::{Trust, key_set};
+use authority_process::{clock::Clock, worker::Supervisor};
 use chrono::{DateTime, Datelike, Months, TimeDelta, Utc};
 use diesel::{
     QueryableByName,

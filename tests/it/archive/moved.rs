@@ -1,8 +1,8 @@
 //! If an archive is not at the configured location, reading it returns an error, never "not found".
 
 use authority_archive::Archives;
-use authority_core::store::Scope;
 use authority_ids::DecisionId;
+use authority_store::Scope;
 use serde_json::json;
 
 use super::{StepResult, TENANT, World};

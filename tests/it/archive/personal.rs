@@ -1,8 +1,9 @@
 //! Erasing a person includes the archives.
 
 use authority_archive::Eraser;
-use authority_core::{clock::Clock, store::Scope};
 use authority_model::wire::Json;
+use authority_process::clock::Clock;
+use authority_store::Scope;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 

@@ -5,10 +5,10 @@ use authority_archive::{
     format::{frames::lines, index, index::About, names},
     offline,
 };
-use authority_core::keys::Purpose;
 use authority_crypto::sha256;
 use authority_evidence::{archive::Content, digest_text};
 use authority_ids::DecisionId;
+use authority_keys::Purpose;
 use chrono::TimeDelta;
 use serde_json::json;
 

@@ -12,8 +12,8 @@ use std::{
 };
 
 use authority_archive::{Archiver, Archives, Bucket, Parts, StepResult};
-use authority_core::store::Scope;
 use authority_ids::DecisionId;
+use authority_store::Scope;
 use axum::{
     body::{Body, to_bytes},
     extract::Request,

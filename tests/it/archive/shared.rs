@@ -1,7 +1,7 @@
 //! Several tenants with rows in the same month's partition.
 
 use authority_archive::{Archiver, Parts};
-use authority_core::store::embedded::LOGIN;
+use authority_store::embedded::LOGIN;
 use serde_json::json;
 
 use super::{StepResult, TENANT, World, removed, steps};

@@ -3,7 +3,8 @@
 use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
 
 use agent_authority::app::demo::webhook::{self, Webhook};
-use authority_core::{clock::Clock, config::Config};
+use authority_config::Config;
+use authority_process::clock::Clock;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use ring::hmac;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::{os::unix::fs::MetadataExt, path::Path};
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use serde_json::{Value, json};
 
 use super::reads::spawn;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use authority_core::store::{embedded::LOGIN, migrate};
 use authority_crypto::KeyRing;
+use authority_store::{embedded::LOGIN, migrate};
 use serde_json::{Value, json};
 
 use super::{run, run_with_input};

@@ -1,6 +1,6 @@
 //! Decisions on held actions: an approval applies to the request exactly as the page showed it.
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use chrono::TimeDelta;
 use diesel_async::{AsyncConnection, RunQueryDsl};
 use serde_json::json;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use authority_core::store::{Db, Error, RunQueryDsl, Scope};
+use authority_store::{Db, Error, RunQueryDsl, Scope};
 use diesel::sql_types::{Bool, Integer};
 use regex::Regex;
 

@@ -1,6 +1,6 @@
 //! Fresh authentication: a tenant can require a recent sign-in for approvals.
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 

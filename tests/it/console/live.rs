@@ -1,6 +1,6 @@
 //! Background requests of a page's script do not extend the session and do not open a request.
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{APPROVER, Console, assert_waits, browser::Browser};

@@ -1,7 +1,7 @@
 //! Sign-in at an identity provider, as in production: the requests to it, and the answers that are
 //! accepted or refused.
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use serde_json::{Value, json};
 
 use super::browser::{Browser, Page};

@@ -1,9 +1,7 @@
 //! Sessions: their start, their cookies, and their end.
 
-use authority_core::{
-    clock::Clock,
-    store::{Db, Error, RunQueryDsl, Scope},
-};
+use authority_process::clock::Clock;
+use authority_store::{Db, Error, RunQueryDsl, Scope};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use async_nats::jetstream::{self, consumer::pull, stream::Config};
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use authority_verify_webhook::{Options, verify_webhook};
 use futures_util::StreamExt;
 use serde_json::{Value, json};

@@ -2,13 +2,13 @@
 
 use std::{fs, process::Command};
 
-use authority_core::keys::Purpose;
 use authority_evidence::log::{
     note::{Checkpoint, LogKey, SignedCheckpoint, signed},
     proof::InclusionProof,
     tree::Hash,
     verify::{verify_consistency, verify_inclusion},
 };
+use authority_keys::Purpose;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use diesel_async::SimpleAsyncConnection;
 use serde_json::{Value, json};

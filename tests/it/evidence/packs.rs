@@ -1,8 +1,9 @@
 //! A pack is stored only as a position in the log, and is built again from its decision. Its bytes
 //! never change: if a row was altered, reading the pack fails.
 
-use authority_core::{store::Scope, stored_packs};
 use authority_ids::TenantId;
+use authority_ledger::stored_packs;
+use authority_store::Scope;
 use diesel_async::SimpleAsyncConnection;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -189,7 +190,7 @@ async fn a_page_of_packs_is_read_together() {
             packs.iter().map(|(id, _)| id.clone()).chain([open.clone()]).collect();
         let read = app.database.store().read_tx(&scope, async move |db| {
             let ids = ids.iter().map(String::as_str);
-            Ok::<_, authority_core::store::Error>(
+            Ok::<_, authority_store::Error>(
                 stored_packs::page(db, &keys, within.as_ref(), ids).await?,
             )
         });

@@ -4,8 +4,8 @@ use chrono::SecondsFormat;
 use serde_json::{Value, json};
 
 use super::{TENANT, asking, bundle, check, decided, published, sealed, sealing};
-use authority_core::clock::Clock;
 use authority_evidence::verify::Valid;
+use authority_process::clock::Clock;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_decision_on_anchors_replays_after_the_world_has_moved() {

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use prost::Message;
 use serde_json::json;
 
-use authority_core::store::Db;
 use authority_model::proto::runtime::{EvaluateRequest, WatchStopConditionsRequest};
+use authority_store::Db;
 use diesel::{QueryableByName, sql_types::BigInt};
 use diesel_async::RunQueryDsl;
 

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use authority_core::store::{Address, RunQueryDsl, embedded::Embedded};
+use authority_store::{Address, RunQueryDsl, embedded::Embedded};
 use diesel::{
     QueryableByName,
     sql_types::{BigInt, Text},

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use authority_core::graph;
+use authority_graph as graph;
 use authority_model::proto::runtime::{
     GetDecisionRequest, decision_service_client::DecisionServiceClient,
 };

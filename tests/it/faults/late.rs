@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use authority_core::{clock::Clock, graph};
+use authority_graph as graph;
+use authority_process::clock::Clock;
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use diesel_async::SimpleAsyncConnection;
 use serde_json::{Value, json};

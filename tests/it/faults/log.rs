@@ -1,6 +1,6 @@
 //! The log at its most verbose level shows what happened, without secrets.
 
-use authority_core::store::Address;
+use authority_store::Address;
 use diesel_async::SimpleAsyncConnection;
 use serde_json::json;
 

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use authority_core::graph;
+use authority_graph as graph;
 use serde_json::json;
 
 use super::{

@@ -6,10 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use authority_core::clock::Clock;
 use authority_model::proto::runtime::{
     EvaluateRequest, runtime_service_client::RuntimeServiceClient,
 };
+use authority_process::clock::Clock;
 use diesel_async::SimpleAsyncConnection;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use authority_core::store::{
+use authority_store::{
     Address, RunQueryDsl,
     embedded::{Embedded, Options},
 };

@@ -6,7 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use authority_core::{clock::Clock, config, keys::Keys};
+use authority_config as config;
+use authority_keys::Keys;
+use authority_process::clock::Clock;
 use axum::{Router, routing::get};
 use diesel_async::SimpleAsyncConnection;
 use serde_json::Value;

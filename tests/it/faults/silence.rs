@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use authority_core::store::{Error, Limits, Notification, Scope, Store};
+use authority_store::{Error, Limits, Notification, Scope, Store};
 use diesel_async::SimpleAsyncConnection;
 use serde_json::json;
 use tokio_stream::StreamExt;

@@ -8,11 +8,11 @@ use authority_api::{
     idempotency::IdempotencyKey,
     identity::{Caller, CallerKind},
 };
-use authority_core::clock::Clock;
 use authority_crypto::sha256;
 use authority_decision::{Gathered, Reason, verdict::Claims};
 use authority_evidence::{Blob, PreparedFacts};
 use authority_ids::DecisionId;
+use authority_process::clock::Clock;
 use authority_runtime::{
     queue::{DecisionQueue, QueuePlace, Size},
     recorder::{Entry, Keyed, Outcome, Recorder},

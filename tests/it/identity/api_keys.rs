@@ -6,7 +6,7 @@ use authority_api::identity::{
     CallerKind, Error,
     api_key::{issue, parse, prefix},
 };
-use authority_core::graph::{ApiKey, allow_list};
+use authority_graph::{ApiKey, allow_list};
 use authority_ids::ApiKeyId;
 use chrono::TimeDelta;
 use proptest::prelude::*;

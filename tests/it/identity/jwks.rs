@@ -12,7 +12,8 @@ use std::{
 use authority_api::identity::{
     Error, JwksClient, JwksSettings, JwksSource, KeySource, dev_provider::ISSUER,
 };
-use authority_core::{clock::Clock, keys::Keys};
+use authority_keys::Keys;
+use authority_process::clock::Clock;
 use axum::{Router, http::StatusCode, response::IntoResponse, routing::get};
 use chrono::TimeDelta;
 use futures_util::future::join_all;

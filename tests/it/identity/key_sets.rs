@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use authority_api::identity::{Error, JwksClient, JwksSettings, KeySource, dev_provider::ISSUER};
-use authority_core::{clock::Clock, keys::Keys};
+use authority_keys::Keys;
+use authority_process::clock::Clock;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::TimeDelta;
 use serde_json::{Value, json};

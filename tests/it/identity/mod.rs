@@ -24,9 +24,11 @@ use authority_api::identity::{
     Caller, Directory, Error, Identity, Issuer, KeySource, Rules, Settings, TenantFacts, Via,
     dev_provider::{AUDIENCE, DevProvider, Holder, ISSUER},
 };
-use authority_core::{clock::Clock, graph::ApiKey, keys::Keys};
+use authority_graph::ApiKey;
 use authority_ids::TenantId;
+use authority_keys::Keys;
 use authority_model::access::{Access, Binding, Surfaces};
+use authority_process::clock::Clock;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, TimeDelta};
 use futures_util::future::BoxFuture;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use authority_api::identity::{Error, api_key};
-use authority_core::graph::ApiKey;
+use authority_graph::ApiKey;
 use futures_util::future::join_all;
 
 use super::{WRITE, World, api_keys::record_id};

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use authority_core::{
-    clock::Clock,
-    keys::{Error, Keys, NewKey, Purpose, SigningKey},
-    store::{Db, Scope, Store},
-};
 use authority_crypto::{self as crypto, Algorithm, KeyRing};
+use authority_keys::{Error, Keys, NewKey, Purpose, SigningKey};
+use authority_process::clock::Clock;
+use authority_store::{Db, Scope, Store};
 use chrono::{DateTime, TimeDelta};
 use diesel_async::SimpleAsyncConnection;
 use serde_json::Value;

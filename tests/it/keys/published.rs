@@ -1,10 +1,8 @@
 //! Signatures, key ids, and the JWKS.
 
-use authority_core::{
-    clock::Clock,
-    keys::{Error, Keys, Purpose},
-};
 use authority_crypto::{self as crypto, jwk::thumbprint, verify_with_jwk};
+use authority_keys::{Error, Keys, Purpose};
+use authority_process::clock::Clock;
 use serde_json::{Value, json};
 
 #[track_caller]

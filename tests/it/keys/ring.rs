@@ -2,8 +2,8 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use authority_core::keys::key_ring;
 use authority_crypto::KeyRing;
+use authority_keys::key_ring;
 
 #[test]
 fn a_ring_file_is_its_owners_alone() {

@@ -1,11 +1,9 @@
 //! Rotations: a new key is published first and signs later. The old key is then retired, and its
 //! signatures stay valid.
 
-use authority_core::{
-    clock::Clock,
-    keys::{Keys, Purpose},
-};
 use authority_crypto::KeyRing;
+use authority_keys::{Keys, Purpose};
+use authority_process::clock::Clock;
 use chrono::{DateTime, TimeDelta};
 use serde_json::{Value, json};
 

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use authority_api::identity::{Caller, CallerKind, Exports, Role, api_key};
-use authority_core::{
-    clock::Clock,
-    compute::{ComputePool, Limits},
-    graph::{self, Graph},
-    keys::Keys,
-};
+use authority_graph::{self as graph, Graph};
 use authority_ids::{ApiKeyId, TenantId};
+use authority_keys::Keys;
 use authority_model::proto::keys::{
     ApiKey, CreateApiKeyRequest, CreateKeyRequest, ListApiKeysRequest, ListKeysRequest,
     RevokeApiKeyRequest, RevokeKeyRequest, RotateApiKeyRequest, UpdateApiKeyRequest,
 };
 use authority_model::service::{ApiKeyService, KeyService};
 use authority_model::wire::FieldMask;
+use authority_process::{
+    clock::Clock,
+    compute::{ComputePool, Limits},
+};
 use authority_registry::{ApiKeys, Dns, Issuers, Registry, SigningKeys, note_uses};
 use chrono::{DateTime, TimeDelta};
 use diesel::{

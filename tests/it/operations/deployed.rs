@@ -15,7 +15,7 @@ const DASHBOARD: &str = "deploy/grafana/agent-authority.json";
 const ALERTS: &str = "deploy/prometheus/alerts.yaml";
 const RUNBOOK: &str = "docs/operations/runbook.md";
 /// The source with the classes of database errors, which are exported only after such an error.
-const ERRORS: &str = include_str!("../../../crates/core/src/store/error.rs");
+const ERRORS: &str = include_str!("../../../crates/store/src/error.rs");
 const DECISIONS: &str = include_str!("../../../crates/decision/src/levels.rs");
 const REQUESTS: &str = "authority_request_seconds";
 /// Labels that Prometheus adds to a series or that come from Grafana's variables.

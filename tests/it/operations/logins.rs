@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use authority_core::store::{Address, Db, Serving};
+use authority_store::{Address, Db, Serving};
 use diesel_async::SimpleAsyncConnection;
 use tokio::task::spawn_blocking;
 

@@ -3,8 +3,9 @@
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
 use agent_authority::telemetry::Recorder;
-use authority_core::{clock::Clock, store::Address};
 use authority_model::proto::runtime::runtime_service_client::RuntimeServiceClient;
+use authority_process::clock::Clock;
+use authority_store::Address;
 use chrono::TimeDelta;
 use diesel_async::SimpleAsyncConnection;
 use regex::Regex;

@@ -9,9 +9,7 @@ use std::{
     time::Duration,
 };
 
-use authority_core::store::{
-    Address, Error, Limits, Scope, Serving, Store, embedded::LOGIN, migrate,
-};
+use authority_store::{Address, Error, Limits, Scope, Serving, Store, embedded::LOGIN, migrate};
 use diesel::{QueryableByName, sql_types::Text};
 use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
 use nix::unistd::{Uid, User};

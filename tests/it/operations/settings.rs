@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, env, fmt::Write, fs, os::unix::fs::PermissionsExt, path::Path};
 
-use authority_core::config::{Config, Secret};
+use authority_config::{Config, Secret};
 use serde_json::Value;
 
 use crate::command_line::run;
@@ -21,7 +21,7 @@ struct Field {
 
 /// Returns the fields of each struct in the source file that defines the settings.
 fn structs() -> BTreeMap<String, Vec<Field>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/core/src/config/mod.rs");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/config/src/settings.rs");
     let text = fs::read_to_string(path).unwrap();
     let mut found = BTreeMap::new();
     let mut within: Option<(String, Vec<Field>)> = None;

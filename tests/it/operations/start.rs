@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use authority_core::store::{Address, locks};
+use authority_store::{Address, locks};
 use diesel_async::SimpleAsyncConnection;
 use tokio::{
     net::{TcpListener, UnixStream},

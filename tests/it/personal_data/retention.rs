@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use authority_core::{clock::Clock, worker::Supervisor};
 use authority_crypto::sha256;
 use authority_evidence::digest_text;
+use authority_process::{clock::Clock, worker::Supervisor};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 

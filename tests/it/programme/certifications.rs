@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use authority_core::{clock::Clock, keys::Keys};
 use authority_crypto::{Pair, Signer, verify_with_jwk};
+use authority_keys::Keys;
+use authority_process::clock::Clock;
 use axum::{Router, routing::get};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::TimeDelta;

@@ -14,7 +14,7 @@ mod public_leads;
 mod tenants;
 mod widgets;
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::support::{Client, TestApp, Wishes};

@@ -2,8 +2,8 @@
 
 use std::slice;
 
-use authority_core::store::{Db, Error, RunQueryDsl, Scope};
 use authority_ids::TenantId;
+use authority_store::{Db, Error, RunQueryDsl, Scope};
 use chrono::TimeDelta;
 use diesel::{QueryableByName, sql_types::BigInt};
 use serde_json::{Value, json};

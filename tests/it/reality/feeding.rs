@@ -1,6 +1,5 @@
 //! Snapshots sent with API keys: permissions, rate limits, batches.
 
-use authority_core::clock::Clock;
 use authority_model::{
     proto::reality::{
         FeedRealitySnapshotRequest, RealitySnapshot,
@@ -8,6 +7,7 @@ use authority_model::{
     },
     wire::Time,
 };
+use authority_process::clock::Clock;
 use serde_json::{Value, json};
 use tonic::{Code, Request};
 

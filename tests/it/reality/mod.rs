@@ -14,7 +14,7 @@ use chrono::{SecondsFormat, TimeDelta};
 use serde_json::{Value, json};
 
 use crate::support::{Client, TestApp};
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 
 const TENANT: &str = "svc:tenant:acme";
 const AGENT: &str = "svc:agent:acme:invoice-bot";

@@ -1,6 +1,6 @@
 //! Delegations: each one in a chain can only be narrower than its parent.
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use serde_json::{Value, json};
 
 use super::rest::{App, id};

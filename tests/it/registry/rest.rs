@@ -10,11 +10,11 @@ use authority_api::{
     error::ErrorCode,
     identity::{Caller, CallerKind, Exports},
 };
-use authority_core::{
+use authority_graph::{self as graph, Graph};
+use authority_keys::Keys;
+use authority_process::{
     clock::Clock,
     compute::{ComputePool, Limits},
-    graph::{self, Graph},
-    keys::Keys,
 };
 use authority_registry::{Dns, Issuers, Registry, services};
 use axum::{Router, body::Body};

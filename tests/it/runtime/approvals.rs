@@ -1,7 +1,7 @@
 //! Holding and approving: eligible approvers, the
 //! number required, and the single allow that results.
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use chrono::TimeDelta;
 use futures_util::future::join_all;
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use agent_authority::transport::{Answers, Settings, Surfaces};
 use allocation_counter::measure;
-use authority_core::store::Db;
+use authority_store::Db;
 use axum::body::Body;
 use diesel::{QueryableByName, sql_types::BigInt};
 use diesel_async::RunQueryDsl;

@@ -1,11 +1,11 @@
 //! The export of decisions: all that exist when it starts, in the order of their ids.
 
 use authority_client::{Next, SURFACE};
-use authority_core::clock::Clock;
 use authority_ids::DecisionId;
 use authority_model::proto::runtime::{
     ExportDecisionsRequest, decision_service_client::DecisionServiceClient,
 };
+use authority_process::clock::Clock;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::TimeDelta;
 use serde_json::{Value, json};

@@ -1,9 +1,9 @@
 //! The grant chain of an entity: the active grants, and why the others are not active.
 
-use authority_core::clock::Clock;
 use authority_model::proto::runtime::{
     GetAuthorityRequest, authority_service_client::AuthorityServiceClient,
 };
+use authority_process::clock::Clock;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 use tonic::{Request, metadata::MetadataValue};

@@ -1,6 +1,6 @@
 //! The impact of policy changes on past decisions.
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 

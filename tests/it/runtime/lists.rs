@@ -2,12 +2,12 @@
 
 use std::iter::once;
 
-use authority_core::store::{Db, Error, Scope};
 use authority_ids::{DecisionId, TenantId};
 use authority_model::proto::runtime::{
     ListDecisionsRequest, decision_service_client::DecisionServiceClient,
 };
 use authority_runtime::decision_filter::DecisionFilter;
+use authority_store::{Db, Error, Scope};
 use diesel::{
     QueryResult,
     pg::Pg,
@@ -168,7 +168,7 @@ struct Id {
 async fn pages_together_have_each_decision_once() {
     let (app, _, _) = demo().await;
     let at = DecisionId::first(
-        u64::try_from(authority_core::clock::Clock::default().now().timestamp_millis()).unwrap(),
+        u64::try_from(authority_process::clock::Clock::default().now().timestamp_millis()).unwrap(),
     );
     let fill = format!(
         "INSERT INTO decisions (id, tenant_id, subject, action, decision, reason_code, evaluated_at, \

@@ -1,6 +1,6 @@
 //! The outcome of a permitted decision: reported once, and signed.
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use futures_util::future::join_all;
 use serde_json::{Value, json};

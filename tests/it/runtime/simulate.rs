@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use chrono::TimeDelta;
 use diesel::{QueryableByName, sql_types::Text};
 use diesel_async::RunQueryDsl;

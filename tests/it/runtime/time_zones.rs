@@ -3,7 +3,7 @@
 //! The zones `Pacific/Kiritimati` and `Pacific/Niue` are 25 hours apart. It is never the same day in
 //! both, whenever the tests run.
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use chrono::{DateTime, FixedOffset, TimeDelta};
 use serde_json::{Value, json};
 

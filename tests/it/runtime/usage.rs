@@ -1,7 +1,7 @@
 //! Decisions are counted exactly once, by day and tenant, even if they are committed late.
 
-use authority_core::clock::Clock;
 use authority_ids::DecisionId;
+use authority_process::clock::Clock;
 use authority_runtime::UsageRollUp;
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel_async::SimpleAsyncConnection;

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use authority_core::store::{Db, Error, Notification, Store};
+use authority_store::{Db, Error, Notification, Store};
 use diesel::{
     QueryableByName,
     sql_types::{BigInt, Text},

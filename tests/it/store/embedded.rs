@@ -8,12 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use authority_core::{
-    config::data_folder,
-    store::{
-        Address,
-        embedded::{Embedded, Error, Options},
-    },
+use authority_process::folder::data_folder;
+use authority_store::{
+    Address,
+    embedded::{Embedded, Error, Options},
 };
 use diesel_async::SimpleAsyncConnection;
 use nix::{

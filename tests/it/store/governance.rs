@@ -1,8 +1,8 @@
 //! Tenancy, history and append-only tables.
 
 use authority_api::error::{ApiError, ErrorCode};
-use authority_core::store::{Db, Error, Scope, Store};
 use authority_ids::TenantId;
+use authority_store::{Db, Error, Scope, Store};
 use diesel::{
     QueryableByName,
     sql_types::{Bool, Jsonb, Nullable, Text},

@@ -1,10 +1,8 @@
 //! The table of idempotency keys: access rights and retention.
 
 use authority_api::idempotency::sweep;
-use authority_core::{
-    clock::Clock,
-    store::{Error, Scope, Store},
-};
+use authority_process::clock::Clock;
+use authority_store::{Error, Scope, Store};
 use chrono::TimeDelta;
 use diesel_async::SimpleAsyncConnection;
 

@@ -2,12 +2,12 @@
 
 use std::{process::Command, time::Duration};
 
-use authority_core::store::{
+use authority_ids::{ApiKeyId, TenantId};
+use authority_store::{
     Address, Error, Limits, Scope, Store,
     embedded::{Embedded, LOGIN, Options},
     migrate, new_id,
 };
-use authority_ids::{ApiKeyId, TenantId};
 use diesel_async::SimpleAsyncConnection;
 
 use super::owner;

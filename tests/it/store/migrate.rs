@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use authority_core::store::{Address, Limits, Serving, Store, embedded::LOGIN, migrate};
+use authority_store::{Address, Limits, Serving, Store, embedded::LOGIN, migrate};
 use diesel_async::SimpleAsyncConnection;
 
 use crate::support::database::Database;

@@ -13,8 +13,8 @@ mod statements;
 mod tls;
 mod zero_downtime;
 
-use authority_core::store::Scope;
 use authority_ids::TenantId;
+use authority_store::Scope;
 use diesel::{QueryableByName, sql_types::BigInt};
 use diesel_async::RunQueryDsl;
 
@@ -53,7 +53,7 @@ struct Number {
 }
 
 /// Returns the first column, `n`, of the only row.
-async fn number(db: &mut authority_core::store::Db, sql: &str) -> i64 {
+async fn number(db: &mut authority_store::Db, sql: &str) -> i64 {
     let row: Number = diesel::sql_query(sql).get_result(db).await.unwrap();
     row.n
 }

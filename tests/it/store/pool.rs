@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use authority_core::store::{
+use authority_store::{
     Address, Db, Error, Limits, Notification, RunQueryDsl, Store,
     embedded::{Embedded, LOGIN, Options},
     migrate,

@@ -7,7 +7,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use authority_core::store::{
+use authority_store::{
     Address, Db, Limits, Store,
     embedded::{Embedded, Options},
     migrate,

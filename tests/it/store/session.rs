@@ -1,6 +1,6 @@
 //! Checks of a session before the service uses it, and of a write before it is committed.
 
-use authority_core::store::{Db, Error, Limits, Serving, Store, migrate};
+use authority_store::{Db, Error, Limits, Serving, Store, migrate};
 use diesel_async::SimpleAsyncConnection;
 
 use super::{number, of, with_tables};

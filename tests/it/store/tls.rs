@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use authority_core::store::{
+use authority_store::{
     Address, Limits, Notification, Store,
     embedded::{Embedded, LOGIN, Options},
 };

@@ -11,16 +11,13 @@ use agent_authority::{
 };
 use authority_api::identity::dev_provider::{AUDIENCE, Holder, ISSUER};
 use authority_client::{Base, Surface};
-use authority_core::{
-    clock::Clock,
-    config::{self, Config},
-    graph,
-    keys::Keys,
-    store::{Address, Limits, Store},
-    worker::Supervisor,
-};
+use authority_config::{self as config, Config};
 use authority_crypto::KeyRing;
+use authority_graph as graph;
+use authority_keys::Keys;
 use authority_model::{proto::runtime::EvaluateRequest, wire::Json};
+use authority_process::{clock::Clock, worker::Supervisor};
+use authority_store::{Address, Limits, Store};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::TimeDelta;
 use serde_json::{Value, json};

@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-use authority_core::store::{
+use authority_store::{
     Address, Db, Limits, Store, allow_removal,
     embedded::{Embedded, LOGIN, Options},
     migrate,
@@ -302,7 +302,7 @@ fn migrations() -> u64 {
     let mut files: Vec<_> = fs::read_dir(root.join("migrations"))
         .unwrap()
         .map(|folder| folder.unwrap().path().join("up.sql"))
-        .chain([root.join("crates/core/src/store/roles.sql")])
+        .chain([root.join("crates/store/src/roles.sql")])
         .collect();
     files.sort();
     let mut hash = DefaultHasher::new();

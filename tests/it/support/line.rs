@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use authority_core::store::Address;
+use authority_store::Address;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream, UnixStream},

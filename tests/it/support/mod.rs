@@ -12,7 +12,7 @@ mod seeded;
 pub(crate) mod shown;
 pub(crate) mod wire;
 
-use authority_core::worker::{Supervisor, Worker};
+use authority_process::worker::{Supervisor, Worker};
 use tokio::sync::Mutex;
 
 pub(crate) use app::{Client, TestApp, Wishes, asking, evaluate, http};

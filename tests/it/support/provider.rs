@@ -4,8 +4,10 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use authority_core::{clock::Clock, config, config::Secret, keys::Keys};
+use authority_config::{self as config, Secret};
 use authority_crypto::sha256;
+use authority_keys::Keys;
+use authority_process::clock::Clock;
 use axum::{
     Router,
     extract::RawQuery,

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use agent_authority::transport::{Settings, Surfaces};
-use authority_core::config::Config;
+use authority_config::Config;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,

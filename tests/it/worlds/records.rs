@@ -134,7 +134,7 @@ impl Records {
     pub(crate) async fn settle(&self, place: usize) -> Result<Names, String> {
         let mut names = Names::default();
         names.texts.insert("unique".to_owned(), format!("w{place}"));
-        let day = authority_core::clock::Clock::default().now().weekday();
+        let day = authority_process::clock::Clock::default().now().weekday();
         let word = |day: chrono::Weekday| day.to_string().to_lowercase();
         names.texts.insert("today".to_owned(), word(day));
         names.texts.insert("yesterday".to_owned(), word(day.pred()));

@@ -2,7 +2,7 @@
 //!
 //! Each module or crate has its own `Error`, which a `From` implementation maps to [`ApiError`].
 
-mod of_core;
+mod below;
 mod withheld;
 
 use std::{borrow::Cow, collections::HashMap, time::Duration};

@@ -1,6 +1,6 @@
 //! Runs an effect and claims its idempotency key in one transaction. Marks repeated responses.
 
-use authority_core::store::{self, Scope, Store, Transact};
+use authority_store::{self as store, Scope, Store, Transact};
 use chrono::{DateTime, Utc};
 use prost::Message;
 use tonic::{Response, metadata::MetadataValue};

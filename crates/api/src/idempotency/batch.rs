@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use authority_core::store::{Db, RunQueryDsl};
+use authority_store::{Db, RunQueryDsl};
 use chrono::{DateTime, Utc};
 use diesel::{
     QueryResult,

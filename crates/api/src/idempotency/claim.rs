@@ -1,10 +1,8 @@
 //! Claims a key in a transaction, stores its response, and finds an earlier response.
 
-use authority_core::{
-    keys::Keys,
-    store::{self, Db, RunQueryDsl},
-};
+use authority_keys::Keys;
 use authority_model::schema::idempotency_keys;
+use authority_store::{self as store, Db, RunQueryDsl};
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 use futures_util::{FutureExt, future::BoxFuture};

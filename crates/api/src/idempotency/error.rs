@@ -1,6 +1,7 @@
 //! The reason a request under an idempotency key is neither executed nor repeated.
 
-use authority_core::{keys, store};
+use authority_keys as keys;
+use authority_store as store;
 
 use crate::error::{ApiError, ErrorCode};
 

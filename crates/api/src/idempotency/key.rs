@@ -1,8 +1,8 @@
 //! An idempotency key, with its tenant, caller, operation and request.
 
-use authority_core::keys::Keys;
 use authority_crypto::sha256;
 use authority_ids::TenantId;
+use authority_keys::Keys;
 use authority_model::record::RpcRequest;
 use tonic::Request;
 

@@ -2,12 +2,9 @@
 
 use std::time::Duration;
 
-use authority_core::{
-    clock::Clock,
-    store::{Error, RunQueryDsl, Scope, Store},
-    worker::Worker,
-};
 use authority_model::schema::idempotency_keys;
+use authority_process::{clock::Clock, worker::Worker};
+use authority_store::{Error, RunQueryDsl, Scope, Store};
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 

@@ -12,10 +12,8 @@ use super::{
     caller::{Caller, CallerKind, SecretCode},
     error::{ADDRESS_NOT_ALLOWED, Error},
 };
-use authority_core::{
-    graph::{ApiKey, Unusable},
-    keys::Keys,
-};
+use authority_graph::{ApiKey, Unusable};
+use authority_keys::Keys;
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /// The number of base-62 digits of 256 bits.

@@ -20,8 +20,9 @@ use super::{
     rules::{Rules, Via, permit},
     usage::LastUsed,
 };
-use authority_core::{clock::Clock, keys::Keys};
 use authority_crypto::sha256;
+use authority_keys::Keys;
+use authority_process::clock::Clock;
 
 /// The parts from which an [`Identity`] is created.
 pub struct Settings {

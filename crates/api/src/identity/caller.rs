@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 
 use super::{dev_provider, role::Role};
 use crate::error::{ApiError, ErrorCode};
-use authority_core::store::{SERVICE, Scope};
+use authority_store::{SERVICE, Scope};
 
 /// A caller with a checked credential.
 #[derive(Clone, Debug, PartialEq, Eq)]

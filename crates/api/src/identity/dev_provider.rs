@@ -6,7 +6,9 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use super::role::Role;
-use authority_core::{clock::Clock, keys::Keys, store::SERVICE};
+use authority_keys::Keys;
+use authority_process::clock::Clock;
+use authority_store::SERVICE;
 
 /// `iss` of its tokens.
 pub const ISSUER: &str = "https://dev-idp.authority.localhost";

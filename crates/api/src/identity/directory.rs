@@ -6,7 +6,7 @@ use std::sync::Arc;
 use authority_ids::TenantId;
 use futures_util::future::BoxFuture;
 
-use authority_core::graph::ApiKey;
+use authority_graph::ApiKey;
 
 use super::error::Error;
 

@@ -21,7 +21,7 @@ use super::{
     jwks::{self, Document},
     jwks_address::{Address, safe},
 };
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 
 /// How keys are fetched.
 #[derive(Clone, Debug)]

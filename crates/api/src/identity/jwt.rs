@@ -16,8 +16,9 @@ use super::{
     dev_provider, error::Error, jwks_client::JwksClient, key_source::KeySource,
     numeric_date::NumericDate,
 };
-use authority_core::{clock::Clock, store::SERVICE};
 use authority_ids::IdParts;
+use authority_process::clock::Clock;
+use authority_store::SERVICE;
 
 /// The tolerated difference of clocks, in seconds.
 const LEEWAY: i64 = 30;

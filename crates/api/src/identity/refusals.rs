@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, time::Duration};
 
-use authority_core::log_limit::LogLimit;
+use authority_process::log_limit::LogLimit;
 
 use super::error::Error;
 

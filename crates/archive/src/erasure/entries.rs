@@ -3,8 +3,8 @@
 //! If a decision mentions the person, its context, its facts and the names in its report are
 //! erased, as in the tables.
 
-use authority_core::store::RunQueryDsl;
 use authority_evidence::archive::{Manifest, Object};
+use authority_store::RunQueryDsl;
 use diesel::{
     QueryableByName,
     sql_types::{Array, Bool, Integer, Jsonb, Nullable, Text},

@@ -10,14 +10,12 @@ mod needles;
 mod search;
 mod versions;
 
-use authority_core::{
-    clock::Clock,
-    keys::Keys,
-    store::{Db, RunQueryDsl, Scope, Store, row_id},
-};
 use authority_decision::moment;
 use authority_evidence::archive::{Content, Manifest, Object};
+use authority_keys::Keys;
 use authority_model::wire::Json;
+use authority_process::clock::Clock;
+use authority_store::{Db, RunQueryDsl, Scope, Store, row_id};
 use diesel::{
     QueryResult, QueryableByName,
     sql_types::{Array, BigInt, Bool, Bytea, Jsonb, Text},

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use authority_core::store::{RunQueryDsl, Scope, row_id};
 use authority_evidence::archive::Content;
 use authority_ids::TenantId;
 use authority_model::wire::Json;
+use authority_store::{RunQueryDsl, Scope, row_id};
 use diesel::{
     QueryableByName,
     sql_types::{Array, Jsonb, Text},

@@ -1,7 +1,7 @@
 //! Removes a person from archived versions of records.
 
-use authority_core::store::RunQueryDsl;
 use authority_evidence::archive::{Content, Object};
+use authority_store::RunQueryDsl;
 use diesel::{
     QueryableByName,
     sql_types::{Array, Integer, Jsonb, Text},

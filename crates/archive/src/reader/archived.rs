@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use authority_core::{store::row_id, stored_decisions::Stored};
 use authority_evidence::{Salts, Sealed, verify::sealed_in};
+use authority_ledger::stored_decisions::Stored;
+use authority_store::row_id;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde::Deserialize;
 use serde_json::Value;

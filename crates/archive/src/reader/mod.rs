@@ -9,13 +9,11 @@ pub(crate) mod recent;
 
 use std::sync::Arc;
 
-use authority_core::{
-    keys::Keys,
-    store::{RunQueryDsl, Scope, Store},
-};
 use authority_crypto::sha256;
 use authority_evidence::archive::{Content, Manifest, Object};
 use authority_ids::{DecisionId, TenantId};
+use authority_keys::Keys;
+use authority_store::{RunQueryDsl, Scope, Store};
 use diesel::sql_types::{Bytea, Integer, Nullable, Text};
 
 pub use archived::Archived;

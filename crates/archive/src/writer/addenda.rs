@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use authority_core::store::{RunQueryDsl, Scope, Store};
 use authority_model::schema::{decision_reports, replay_proofs};
+use authority_store::{RunQueryDsl, Scope, Store};
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 use serde_json::value::RawValue;

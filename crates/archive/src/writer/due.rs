@@ -1,7 +1,7 @@
 //! Selects the months to archive.
 
-use authority_core::store::{Db, RunQueryDsl, Scope, row_id};
 use authority_ids::DecisionId;
+use authority_store::{Db, RunQueryDsl, Scope, row_id};
 use chrono::{DateTime, Utc};
 use diesel::{
     QueryableByName,

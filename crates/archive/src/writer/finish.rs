@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use authority_core::store::{Db, RunQueryDsl, Scope};
 use authority_decision::moment;
 use authority_evidence::{
     archive::{Content, Manifest, Object},
@@ -10,6 +9,7 @@ use authority_evidence::{
 };
 use authority_ids::DecisionId;
 use authority_model::schema::log_heads;
+use authority_store::{Db, RunQueryDsl, Scope};
 use chrono::TimeDelta;
 use diesel::{
     prelude::*,

@@ -1,7 +1,7 @@
 //! Versions of records that ended in a month, and the changes to authority in that month.
 
-use authority_core::store::{RunQueryDsl, Scope};
 use authority_evidence::archive::{Content, Object};
+use authority_store::{RunQueryDsl, Scope};
 use diesel::{
     QueryableByName,
     sql_types::{BigInt, Text},

@@ -18,8 +18,10 @@ mod removal;
 mod run;
 pub(crate) mod worker;
 
-use authority_core::{clock::Clock, keys::Keys, store::Store};
 use authority_ids::TenantId;
+use authority_keys::Keys;
+use authority_process::clock::Clock;
+use authority_store::Store;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -126,7 +128,7 @@ struct Run {
 
 impl Archiver {
     pub fn new(parts: Parts) -> Self {
-        let name = authority_core::store::new_id().to_string();
+        let name = authority_store::new_id().to_string();
         Self { parts, name, run: Mutex::default() }
     }
 

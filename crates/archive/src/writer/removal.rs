@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use authority_core::store::{RunQueryDsl, Scope};
+use authority_store::{RunQueryDsl, Scope};
 use diesel::{
     OptionalExtension, QueryableByName,
     sql_types::{BigInt, Bool, Integer, Nullable, Text},

@@ -4,7 +4,7 @@
 //! too long, or an erasure ended the run) can't commit any more. No archive refers to the objects
 //! that it writes afterwards.
 
-use authority_core::store::{Db, RunQueryDsl, Scope};
+use authority_store::{Db, RunQueryDsl, Scope};
 use chrono::{DateTime, Utc};
 use diesel::{
     OptionalExtension, QueryableByName,

@@ -5,10 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use authority_core::{
-    store::{self, RunQueryDsl, Scope, Store},
-    worker::{Next, Worker},
-};
+use authority_process::worker::{Next, Worker};
+use authority_store::{self as store, RunQueryDsl, Scope, Store};
 use diesel::{QueryableByName, sql_types::Text};
 
 use super::{Archiver, Parts, StepResult};

@@ -1,7 +1,7 @@
 //! `login` and `logout`.
 
 use authority_client::address;
-use authority_core::config::DEMO_TENANT;
+use authority_config::DEMO_TENANT;
 use clap::Args;
 use reqwest::Url;
 use serde_json::json;

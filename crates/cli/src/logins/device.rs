@@ -7,7 +7,7 @@ use std::{
 };
 
 use authority_client::{address, is_loopback};
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use chrono::{DateTime, TimeDelta, Utc};
 use reqwest::{
     StatusCode,

@@ -7,10 +7,8 @@
 mod device;
 mod store;
 
-use authority_core::{
-    clock::Clock,
-    config::{Secret, Sources},
-};
+use authority_config::{Secret, Sources};
+use authority_process::clock::Clock;
 use reqwest::Url;
 
 use crate::{outcome::Failure, token_request::TokenRequest};

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use authority_core::config::Sources;
+use authority_config::Sources;
 use serde::{Deserialize, Serialize};
 use url::Url;
 

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use authority_api::identity::dev_provider::Holder;
-use authority_core::clock::Clock;
 use authority_crypto::{equal, random, sha256};
+use authority_process::clock::Clock;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, TimeDelta, Utc};
 use parking_lot::Mutex;

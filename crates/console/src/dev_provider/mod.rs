@@ -5,8 +5,8 @@ mod codes;
 
 use askama::Template;
 use authority_api::identity::dev_provider::{DevProvider, Holder, ISSUER};
-use authority_core::clock::Clock;
 use authority_crypto::random;
+use authority_process::clock::Clock;
 use axum::{
     Router,
     body::Bytes,

@@ -1,7 +1,7 @@
 //! The requests for approval that a session has opened. People can answer only requests that their
 //! session has shown.
 
-use authority_core::store::{self, RunQueryDsl, Scope};
+use authority_store::{self as store, RunQueryDsl, Scope};
 use chrono::{DateTime, Utc};
 use diesel::sql_types::{Binary, Integer, Jsonb};
 use serde_json::json;

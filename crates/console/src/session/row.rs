@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use authority_core::store::{self, Db, RunQueryDsl};
+use authority_store::{self as store, Db, RunQueryDsl};
 use diesel::{
     OptionalExtension, QueryableByName,
     sql_types::{Binary, Bool},

@@ -2,12 +2,10 @@
 
 use std::collections::HashMap;
 
-use authority_core::{
-    keys::{self, Keys},
-    store::{self, RunQueryDsl, Scope, Store, row_id},
-};
 use authority_ids::TenantId;
+use authority_keys::{self as keys, Keys};
 use authority_model::schema::console_sessions::{self, dsl};
+use authority_store::{self as store, RunQueryDsl, Scope, Store, row_id};
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::{
     prelude::*,

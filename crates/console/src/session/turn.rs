@@ -7,8 +7,8 @@
 
 use std::time::Duration;
 
-use authority_core::store::{self, RunQueryDsl, Scope};
 use authority_model::schema::console_sessions::dsl;
+use authority_store::{self as store, RunQueryDsl, Scope};
 use chrono::{DateTime, Utc};
 use diesel::{
     prelude::*,

@@ -2,7 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use authority_core::{clock::Clock, config::Secret};
+use authority_config::Secret;
+use authority_process::clock::Clock;
 use axum::{Router, body::Body};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;

@@ -1,7 +1,7 @@
 //! A sign-in that has begun, sealed in a cookie of the browser that began it.
 
-use authority_core::keys::Keys;
 use authority_crypto::{Error, random, sha256};
+use authority_keys::Keys;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! Checkpoints of the log of decisions, as audit streams send them.
 
-use authority_core::store::{Db, RunQueryDsl};
 use authority_crypto::sha256;
 use authority_ids::{RecordId, TenantId};
+use authority_store::{Db, RunQueryDsl};
 use chrono::{DateTime, SecondsFormat, Utc};
 use diesel::{
     OptionalExtension, QueryResult, QueryableByName,

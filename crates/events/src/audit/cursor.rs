@@ -1,7 +1,7 @@
 //! The position of an audit stream, and the lease for sending it.
 
-use authority_core::store::{Db, RunQueryDsl, new_id, prepared};
 use authority_ids::TenantId;
+use authority_store::{Db, RunQueryDsl, new_id, prepared};
 use chrono::{DateTime, Utc};
 use diesel::{
     OptionalExtension, QueryResult, QueryableByName,

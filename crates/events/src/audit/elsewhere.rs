@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use authority_core::store::{self, Db, RunQueryDsl, Scope, Store};
 use authority_ids::TenantId;
+use authority_store::{self as store, Db, RunQueryDsl, Scope, Store};
 use diesel::{QueryableByName, sql_types::Text};
 use serde_json::Value;
 

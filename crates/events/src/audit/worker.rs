@@ -5,11 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use authority_core::{
-    store::{self, Db, Scope, Store, row_id},
-    worker::{Context, Worker},
-};
 use authority_ids::TenantId;
+use authority_process::worker::{Context, Worker};
+use authority_store::{self as store, Db, Scope, Store, row_id};
 use authority_webhook::{audit_filter::AuditFilter, event_types::EventType};
 use futures_util::FutureExt;
 use serde_json::Value;

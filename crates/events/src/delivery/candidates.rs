@@ -1,6 +1,6 @@
 //! Finds the endpoints with due deliveries that no node has claimed.
 
-use authority_core::store::{Db, RunQueryDsl, prepared};
+use authority_store::{Db, RunQueryDsl, prepared};
 use authority_webhook::destination::{EndpointUrl, UrlRules};
 use diesel::{
     QueryResult, QueryableByName,

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use authority_core::store::{self, Db, RunQueryDsl, Scope, Store, prepared};
+use authority_store::{self as store, Db, RunQueryDsl, Scope, Store, prepared};
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::{
     QueryResult, QueryableByName,

@@ -10,10 +10,8 @@ use std::{
     time::Duration,
 };
 
-use authority_core::{
-    keys::Keys,
-    store::{self, Db, RunQueryDsl, Scope, new_id, prepared},
-};
+use authority_keys::Keys;
+use authority_store::{self as store, Db, RunQueryDsl, Scope, new_id, prepared};
 use authority_webhook::{
     destination::UrlRules,
     retry::{Admission, Breaker},

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use authority_core::keys::{EndpointColumn, Keys};
+use authority_keys::{EndpointColumn, Keys};
 use authority_webhook::{
     destination::{EndpointUrl, UrlRules, check_headers},
     retry::{RetryPolicy, Schedule},
@@ -68,7 +68,7 @@ pub(super) struct Endpoint {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EndpointError {
     #[error("{column:?} cannot be opened: {fault}")]
-    Sealed { column: EndpointColumn, fault: authority_core::keys::Error },
+    Sealed { column: EndpointColumn, fault: authority_keys::Error },
     #[error("{0:?} has unexpected content")]
     Content(EndpointColumn),
     #[error(transparent)]

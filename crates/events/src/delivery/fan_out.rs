@@ -9,10 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use authority_core::{
-    store::{self, Db, RunQueryDsl, Scope, Store, locks::FAN_OUT, prepared},
-    worker::{Context, Worker},
-};
+use authority_process::worker::{Context, Worker};
+use authority_store::{self as store, Db, RunQueryDsl, Scope, Store, locks::FAN_OUT, prepared};
 use diesel::{
     OptionalExtension, QueryResult, QueryableByName,
     sql_types::{Array, BigInt, Bool, Integer, Nullable, Text},

@@ -1,6 +1,6 @@
 //! Events that retention deleted before they were sent to an endpoint.
 
-use authority_core::store::{Db, RunQueryDsl};
+use authority_store::{Db, RunQueryDsl};
 use diesel::{
     QueryResult,
     sql_types::{BigInt, Text},

@@ -1,7 +1,7 @@
 //! Creates deliveries.
 
-use authority_core::store::{Db, RunQueryDsl, new_id, prepared};
 use authority_ids::RecordId;
+use authority_store::{Db, RunQueryDsl, new_id, prepared};
 use diesel::{
     QueryResult, QueryableByName,
     sql_types::{Array, BigInt, Nullable, Text},

@@ -2,10 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use authority_core::{
-    store::{self, RunQueryDsl, Scope},
-    worker::Worker,
-};
+use authority_process::worker::Worker;
+use authority_store::{self as store, RunQueryDsl, Scope};
 use diesel::{
     QueryableByName,
     sql_types::{Double, Text},

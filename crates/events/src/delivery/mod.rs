@@ -38,15 +38,12 @@ mod worker;
 
 use std::sync::Arc;
 
-use authority_core::{
-    clock::Clock,
-    graph::Graph,
-    keys::{Keys, Purpose},
-    store::Store,
-    worker::Worker,
-};
 use authority_crypto::Signer;
+use authority_graph::Graph;
 use authority_ids::TenantId;
+use authority_keys::{Keys, Purpose};
+use authority_process::{clock::Clock, worker::Worker};
+use authority_store::Store;
 use authority_webhook::{
     destination::{EndpointUrl, UrlRules},
     retry::Schedule,

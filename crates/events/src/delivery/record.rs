@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use authority_core::store::{Db, RunQueryDsl, prepared};
+use authority_store::{Db, RunQueryDsl, prepared};
 use authority_webhook::retry::{
     Breaker, DeliveryNext, DisableReason, EndpointNext, ErrorClass, Failing, after_attempt,
 };

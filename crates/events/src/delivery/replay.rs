@@ -3,10 +3,8 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use authority_core::{
-    store::{self, Db, RunQueryDsl, Scope},
-    worker::{Context, Worker},
-};
+use authority_process::worker::{Context, Worker};
+use authority_store::{self as store, Db, RunQueryDsl, Scope};
 use authority_webhook::event_types::{EventType, Selection};
 use diesel::{
     OptionalExtension, QueryResult, QueryableByName,

@@ -6,10 +6,8 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use authority_core::{
-    store::{self, Scope},
-    worker::{Context, Worker},
-};
+use authority_process::worker::{Context, Worker};
+use authority_store::{self as store, Scope};
 use tokio::{
     task::{Id, JoinError, JoinSet},
     time::{Instant, sleep_until, timeout},

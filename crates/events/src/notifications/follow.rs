@@ -15,11 +15,9 @@ use authority_api::{
     identity::Caller,
     stream::MessageSource,
 };
-use authority_core::{
-    clock::Clock,
-    store::{Db, Scope, Store},
-};
 use authority_model::proto::events::StreamNotificationsResponse;
+use authority_process::clock::Clock;
+use authority_store::{Db, Scope, Store};
 use chrono::DateTime;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;

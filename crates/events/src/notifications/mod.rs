@@ -9,10 +9,8 @@ mod service;
 
 use std::time::Duration;
 
-use authority_core::{
-    store::{self, Db, RunQueryDsl, Scope, Store},
-    worker::Worker,
-};
+use authority_process::worker::Worker;
+use authority_store::{self as store, Db, RunQueryDsl, Scope, Store};
 
 pub(crate) use service::NotificationHandlers;
 

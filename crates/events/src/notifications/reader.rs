@@ -4,12 +4,12 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     identity::{Caller, CallerKind},
 };
-use authority_core::store::{self, Db, RunQueryDsl};
 use authority_ids::TenantId;
 use authority_model::{
     proto::events::Notification,
     wire::{Json, Time},
 };
+use authority_store::{self as store, Db, RunQueryDsl};
 use chrono::{DateTime, Utc};
 use diesel::{
     QueryResult, QueryableByName,

@@ -26,12 +26,10 @@ use authority_api::{
     page_token::PageTokens,
     stream::stream_of,
 };
-use authority_core::{
-    clock::Clock,
-    graph::Graph,
-    keys::Keys,
-    store::{Db, Store},
-};
+use authority_graph::Graph;
+use authority_keys::Keys;
+use authority_process::clock::Clock;
+use authority_store::{Db, Store};
 
 use super::{
     follow::Follow,

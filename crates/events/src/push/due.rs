@@ -4,7 +4,7 @@
 //! new if its transaction is not visible in that snapshot. Each notification is therefore taken up
 //! once, in whatever order transactions commit.
 
-use authority_core::store::{Db, RunQueryDsl, locks};
+use authority_store::{Db, RunQueryDsl, locks};
 use diesel::{
     OptionalExtension, QueryResult, QueryableByName,
     sql_types::{BigInt, Binary, Bool, Text},

@@ -15,8 +15,10 @@ mod worker;
 
 use std::sync::Arc;
 
-use authority_core::{clock::Clock, keys::Keys, store::Store, worker::Worker};
+use authority_keys::Keys;
 use authority_model::service::{Service, push_subscription_service};
+use authority_process::{clock::Clock, worker::Worker};
+use authority_store::Store;
 
 use crate::delivery::Deliveries;
 pub use push_settings::PushSettings;

@@ -7,11 +7,7 @@ use authority_api::{
     idempotency::{self, IdempotencyKey},
     identity::admitted,
 };
-use authority_core::{
-    clock::Clock,
-    keys::Keys,
-    store::{Db, Store},
-};
+use authority_keys::Keys;
 use authority_model::{
     proto::events::{
         CreatePushSubscriptionRequest, DeletePushSubscriptionRequest,
@@ -21,6 +17,8 @@ use authority_model::{
     service::{PushSubscriptionService, Reply},
     wire::Time,
 };
+use authority_process::clock::Clock;
+use authority_store::{Db, Store};
 use tonic::{Request, Response};
 
 use super::{

@@ -4,9 +4,9 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     identity::{Caller, CallerKind},
 };
-use authority_core::store::{self, Db, RunQueryDsl, new_id};
 use authority_ids::RecordId;
 use authority_model::{proto::events::PushSubscription, wire::Time};
+use authority_store::{self as store, Db, RunQueryDsl, new_id};
 use chrono::{DateTime, Utc};
 use diesel::{
     OptionalExtension, QueryResult, QueryableByName,

@@ -2,12 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use authority_core::{
+use authority_keys::{self as keys, Keys};
+use authority_process::{
     clock::Clock,
-    keys::{self, Keys},
-    store::{self, Db, Scope, Store},
     worker::{Context, Worker},
 };
+use authority_store::{self as store, Db, Scope, Store};
 use authority_webhook::{destination::EndpointUrl, retry::Answer};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::{HeaderMap, HeaderName, HeaderValue, header::AUTHORIZATION};

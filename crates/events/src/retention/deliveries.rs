@@ -4,7 +4,7 @@
 //! then, if its endpoint is paused or its tenant is suspended. Such a delivery can no longer be
 //! sent: it is cancelled, and its event counts as lost.
 
-use authority_core::store::{Db, RunQueryDsl};
+use authority_store::{Db, RunQueryDsl};
 use diesel::{
     OptionalExtension, QueryResult, QueryableByName,
     sql_types::{Array, BigInt, Text},

@@ -4,7 +4,7 @@
 //! log compare their position with the sequence of that event. Events of one row are as old as one
 //! another, and are deleted together.
 
-use authority_core::store::{Db, RunQueryDsl};
+use authority_store::{Db, RunQueryDsl};
 use diesel::{
     OptionalExtension, QueryResult, QueryableByName,
     sql_types::{BigInt, Bool, Nullable, Text},

@@ -16,10 +16,8 @@ mod log;
 
 use std::time::{Duration, Instant};
 
-use authority_core::{
-    store::{self, Db, RunQueryDsl, Scope, Store, locks},
-    worker::{Next, Worker},
-};
+use authority_process::worker::{Next, Worker};
+use authority_store::{self as store, Db, RunQueryDsl, Scope, Store, locks};
 use diesel::{
     QueryResult, QueryableByName,
     sql_types::{BigInt, Bool, Nullable, Text},

@@ -10,12 +10,10 @@ use super::{
 };
 use crate::flow::{ineligible::Ineligible, prelude::*};
 use authority_api::identity::{Caller, CallerKind, Role};
-use authority_core::{
-    graph::TenantHandle,
-    keys::{Keys, Purpose},
-    spending::{APPROVE, DECLINE, WITHDRAW},
-};
 use authority_evidence::{self as evidence, Act as SignedTerms, SignedAct};
+use authority_graph::TenantHandle;
+use authority_keys::{Keys, Purpose};
+use authority_ledger::spending::{APPROVE, DECLINE, WITHDRAW};
 
 /// An approver's act.
 pub(crate) enum ApproverAct {

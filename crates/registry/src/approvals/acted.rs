@@ -24,11 +24,9 @@ use crate::flow::{
     prelude::*,
     version::{IfMatch, tagged},
 };
-use authority_core::{
-    graph::{Fence, Graph},
-    store::row_id,
-};
 use authority_decision::{facts::Signature, verdict::ApprovalsNeeded};
+use authority_graph::{Fence, Graph};
+use authority_store::row_id;
 
 impl Approvals {
     /// Stores one person's act. The lock on the request serialises acts.

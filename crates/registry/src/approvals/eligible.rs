@@ -11,12 +11,10 @@ use chrono::{DateTime, Utc};
 
 use super::{fresh, handlers::Approvals, judge};
 use crate::flow::{ineligible::Ineligible, prelude::*};
-use authority_core::{
-    graph::{Graph, Person, Persons, ProposedAction, TenantHandle, actor},
-    spending,
-};
 use authority_decision::{Draft, facts::Signature, verdict::AuthorityUsed};
 use authority_evidence::sealed;
+use authority_graph::{Graph, Person, Persons, ProposedAction, TenantHandle, actor};
+use authority_ledger::spending;
 
 pub(super) const ACTED: &str = "you have acted on this already";
 pub(super) const UNKNOWN_TENANT: &str = "the tenant was not found";

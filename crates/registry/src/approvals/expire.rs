@@ -6,11 +6,8 @@ use authority_model::{schema::approvals, state::ApprovalState};
 use chrono::{DateTime, Utc};
 
 use crate::flow::prelude::*;
-use authority_core::{
-    clock::Clock,
-    store::{self, Scope, Store},
-    worker::Worker,
-};
+use authority_process::{clock::Clock, worker::Worker};
+use authority_store::{self as store, Scope, Store};
 
 const EVERY: Duration = Duration::from_secs(10);
 /// How many requests one transaction expires.

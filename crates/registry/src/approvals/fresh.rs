@@ -5,7 +5,7 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     identity::Caller,
 };
-use authority_core::graph::TenantHandle;
+use authority_graph::TenantHandle;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::flow::prelude::*;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use authority_core::graph::Graph;
+use authority_graph::Graph;
 
 use crate::flow::registry::Registry;
 

@@ -7,11 +7,6 @@ use authority_model::{proto::approval::Approval, schema::decisions, wire::Time};
 use chrono::{DateTime, Utc};
 
 use crate::flow::prelude::*;
-use authority_core::{
-    graph::Graph,
-    spending::{self, CounterQuery},
-    time_zones,
-};
 use authority_decision::{
     Draft, Facts,
     facts::{Approval as Given, Signature},
@@ -19,6 +14,8 @@ use authority_decision::{
     verdict::ApprovalsNeeded,
 };
 use authority_evidence as evidence;
+use authority_graph::{Graph, time_zones};
+use authority_ledger::spending::{self, CounterQuery};
 
 /// The result of the evaluation.
 pub(super) enum Judgement {

@@ -13,8 +13,8 @@ use authority_model::{
 
 use crate::flow::{page::place_at, prelude::*};
 use authority_api::{error::ApiError, identity::Caller, page_token::PageTokens};
-use authority_core::store::{Db, RunQueryDsl};
 use authority_ids::TenantId;
+use authority_store::{Db, RunQueryDsl};
 
 /// The order of a list.
 #[derive(Clone, Copy, PartialEq, Eq)]

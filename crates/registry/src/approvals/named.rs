@@ -9,7 +9,7 @@ use authority_model::{
 };
 
 use crate::flow::prelude::*;
-use authority_core::store;
+use authority_store as store;
 
 /// A row's tenant, and the id or slug that a request names.
 type Key = (String, String);

@@ -11,8 +11,8 @@ use authority_model::{
 use serde_json::Value;
 
 use crate::flow::prelude::*;
-use authority_core::spending;
 use authority_evidence as evidence;
+use authority_ledger::spending;
 
 /// Refuses to approve a request that can't be shown. `shown` is the digest that the person saw.
 pub(super) async fn check(

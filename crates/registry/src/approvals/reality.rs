@@ -12,7 +12,7 @@ use authority_model::{
 };
 
 use crate::flow::prelude::*;
-use authority_core::store;
+use authority_store as store;
 
 /// A drift event's anchors and findings.
 struct Drifted {

@@ -24,7 +24,7 @@ use crate::flow::{
     prelude::*,
     version::{IfMatch, tagged},
 };
-use authority_core::graph::Fence;
+use authority_graph::Fence;
 
 impl Approvals {
     pub(super) async fn reopen(&self, call: Request<ReopenApprovalRequest>) -> Reply<Approval> {

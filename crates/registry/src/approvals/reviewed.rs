@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 
 use super::judge;
 use crate::flow::prelude::*;
-use authority_core::graph::Graph;
+use authority_graph::Graph;
 
 /// Refuses an approval if a finding to review was neither shown nor named.
 ///

@@ -14,8 +14,9 @@ use diesel::sql_types::{Array, Bytea, Jsonb, Text, Timestamptz};
 use super::{named, question, reality};
 use crate::flow::prelude::*;
 use authority_api::page;
-use authority_core::{spending::DECLINE, store};
 use authority_evidence::digest_text;
+use authority_ledger::spending::DECLINE;
+use authority_store as store;
 
 diesel::define_sql_function! {
     fn octet_length(bytes: Bytea) -> Integer;

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use authority_core::{
-    store::{self, RunQueryDsl, Scope, Store},
-    worker::Worker,
-};
+use authority_process::worker::Worker;
+use authority_store::{self as store, RunQueryDsl, Scope, Store};
 use diesel::{
     QueryableByName,
     sql_types::{BigInt, Double},

@@ -15,16 +15,14 @@ use chrono::{DateTime, Utc};
 use super::{eligible, handlers::Approvals, judge, question, show};
 use crate::flow::prelude::*;
 use authority_api::identity::Role;
-use authority_core::{
-    compute,
-    graph::{self, GivenActs},
-    spending,
-};
 use authority_decision::{
     Decision, Verdict,
     facts::Signature,
     verdict::{HeldBy, HeldByReality},
 };
+use authority_graph::{self as graph, GivenActs};
+use authority_ledger::spending;
+use authority_process::compute;
 
 /// The longest time to spend on the evaluation. After it, the field is null.
 const LONGEST: Duration = Duration::from_secs(1);

@@ -9,7 +9,6 @@ use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
 
 use crate::flow::error::Error;
-use authority_core::time_zones;
 use authority_decision::{
     Bounds,
     bounds::{MaxTotalAmount, MaxUses},
@@ -19,6 +18,7 @@ use authority_decision::{
     moment::Window,
     records,
 };
+use authority_graph::time_zones;
 
 /// Refuses a child that is wider than its parent in any field.
 pub(crate) fn check_child(

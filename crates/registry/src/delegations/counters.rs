@@ -2,8 +2,8 @@
 //! counted in windows of a fixed length, and a window of another length would begin at zero. Amounts
 //! of two currencies have no sum.
 
-use authority_core::graph::{Fence, hold_fence};
 use authority_decision::{facts::Counts, moment};
+use authority_graph::{Fence, hold_fence};
 use authority_model::schema::counters;
 use chrono::{DateTime, Utc};
 use diesel::{

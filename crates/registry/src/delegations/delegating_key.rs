@@ -12,9 +12,9 @@ use authority_api::{
     error::ApiError,
     identity::{CallerKind, TENANT_INACTIVE},
 };
-use authority_core::graph::{Fence, hold_fence};
 use authority_crypto::equal;
 use authority_decision::pattern::Pattern;
+use authority_graph::{Fence, hold_fence};
 use authority_model::{
     proto::delegation::Delegation,
     schema::{api_keys, delegations, principals, quarantines, stop_signals, tenants},

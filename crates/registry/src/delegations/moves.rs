@@ -24,7 +24,7 @@ use crate::{
         version::{IfMatch, tagged},
     },
 };
-use authority_core::graph::{Fence, Persons};
+use authority_graph::{Fence, Persons};
 
 /// The fields that aren't signed.
 ///

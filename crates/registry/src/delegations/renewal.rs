@@ -5,8 +5,8 @@
 //! Counters and quarantines belong to the line. The children get the successor as their parent.
 //! Standing approvals end: people signed the bounds of the renewed delegation.
 
-use authority_core::graph::{Fence, hold_fence};
 use authority_decision::facts::Counts;
+use authority_graph::{Fence, hold_fence};
 use authority_model::{
     proto::delegation::{Delegation, RenewDelegationRequest},
     record::{ByIdRequest, RecordRequest, RpcRequest},

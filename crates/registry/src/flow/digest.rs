@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::error::Error;
-use authority_core::store;
 use authority_crypto::sha256;
+use authority_store as store;
 
 /// Returns the digest of the record's stored form, without the fields in `without`.
 pub(crate) fn digest(record: &impl Serialize, without: &[&str]) -> Result<[u8; 32], Error> {

@@ -16,8 +16,8 @@ use super::{
     tenant,
 };
 use authority_api::{error::ErrorCode, identity::Caller};
-use authority_core::store::{Db, RunQueryDsl, new_id};
 use authority_ids::{EntityId, InvalidId, TenantId};
+use authority_store::{Db, RunQueryDsl, new_id};
 
 /// A record or relationship, and its queries.
 pub(crate) trait Row: Record + Queries {

@@ -7,9 +7,12 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     idempotency,
 };
-use authority_core::{compute, graph, keys, policy_check, store};
 use authority_evidence as evidence;
+use authority_graph::{self as graph, policy_check};
 use authority_ids::InvalidId;
+use authority_keys as keys;
+use authority_process::compute;
+use authority_store as store;
 
 use super::ineligible::Ineligible;
 

@@ -1,8 +1,8 @@
 //! Events that are recorded only while an endpoint or audit stream selects them.
 
-use authority_core::store::{Db, RunQueryDsl};
 use authority_ids::TenantId;
 use authority_model::schema::event_demands;
+use authority_store::{Db, RunQueryDsl};
 use authority_webhook::event_types::{EventType, Selection};
 use diesel::{prelude::*, upsert::excluded};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use authority_api::identity::{Error as IdentityError, JwksClient, JwksSettings};
-use authority_core::clock::Clock;
 use authority_crypto::verify_with_jwk;
+use authority_process::clock::Clock;
 use serde_json::Value;
 
 /// The keys of the trusted issuers. Cheap to clone.

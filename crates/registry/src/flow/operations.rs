@@ -26,7 +26,7 @@ use authority_api::{
     idempotency::{self, Done, IdempotencyKey},
     identity::{Caller, admitted, caller},
 };
-use authority_core::store::{self, Transact};
+use authority_store::{self as store, Transact};
 
 pub(crate) type Reply<T> = Result<Response<T>, Status>;
 

@@ -27,5 +27,5 @@ pub(crate) use authority_api::{
     idempotency::IdempotencyKey,
     identity::{Caller, admitted},
 };
-pub(crate) use authority_core::store::{Db, RunQueryDsl, new_id, row_id};
 pub(crate) use authority_ids::{InvalidId, TenantId};
+pub(crate) use authority_store::{Db, RunQueryDsl, new_id, row_id};

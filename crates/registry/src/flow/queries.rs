@@ -9,8 +9,8 @@ use diesel::QueryResult;
 use futures_util::future::BoxFuture;
 
 use super::page::Window;
-use authority_core::store::Db;
 use authority_ids::TenantId;
+use authority_store::Db;
 
 /// A running query. It is boxed, because a type for each query doubled the compile time.
 pub(crate) type QueryFuture<'c, T> = BoxFuture<'c, QueryResult<T>>;

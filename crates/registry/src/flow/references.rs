@@ -13,8 +13,8 @@ use authority_model::{
 use diesel::{PgArrayExpressionMethods, QueryResult, dsl::exists, prelude::*};
 
 use super::{error::Error, queries::Referenced};
-use authority_core::store::{Db, RunQueryDsl};
 use authority_ids::TenantId;
+use authority_store::{Db, RunQueryDsl};
 
 /// Collects the fields of a record that refer to rows unknown in the record's tenant.
 pub(crate) struct Known {

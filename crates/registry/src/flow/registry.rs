@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use authority_api::identity::Exports;
-use authority_core::{clock::Clock, compute::ComputePool, graph::Graph, keys::Keys, store::Store};
+use authority_graph::Graph;
+use authority_keys::Keys;
+use authority_process::{clock::Clock, compute::ComputePool};
+use authority_store::Store;
 use futures_util::future::BoxFuture;
 
 use super::{dns::Dns, issuers::Issuers};

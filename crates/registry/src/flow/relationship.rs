@@ -19,8 +19,8 @@ use super::{
     version::tagged,
 };
 use authority_api::identity::{Caller, caller};
-use authority_core::store::{self, Db};
 use authority_ids::TenantId;
+use authority_store::{self as store, Db};
 
 /// A relationship and the lookup of its row by key.
 pub(crate) trait Related: Row {

@@ -2,8 +2,8 @@
 
 use authority_model::{validate::Violations, wire::Time};
 
-use authority_core::time_zones;
 use authority_decision::{Amount, Bounds, Pattern, Target, currency, hours::Hours, jurisdiction};
+use authority_graph::time_zones;
 
 /// The fields of a `uses` row's bounds.
 const CONSTRAINTS: [&str; 6] =

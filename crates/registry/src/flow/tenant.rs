@@ -5,7 +5,7 @@ use authority_model::schema::tenants;
 use diesel::prelude::*;
 
 use super::error::Error;
-use authority_core::store::{Db, RunQueryDsl};
+use authority_store::{Db, RunQueryDsl};
 
 /// Returns the slug of a tenant that is not deleted and that the caller may see.
 pub(crate) async fn slug(

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::flow::prelude::*;
 use authority_api::{error::ApiError, idempotency::Done};
-use authority_core::store;
+use authority_store as store;
 
 /// The longest time for one transaction, which scans whole tables.
 const LONGEST: Duration = Duration::from_secs(600);

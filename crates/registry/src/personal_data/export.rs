@@ -11,7 +11,7 @@ use diesel::sql_types::{BigInt, Jsonb, Nullable, Text};
 use super::person::Person;
 use crate::flow::prelude::*;
 use authority_api::{error::ApiError, identity::Pages};
-use authority_core::store;
+use authority_store as store;
 
 /// A kind of item: its name and a query for a page. `$1` is the person, `$2` the only tenant or
 /// null for all, `$3` the last position of the previous page and `$4` the number of rows to scan. A

@@ -9,7 +9,8 @@ use super::{
 };
 use crate::flow::prelude::*;
 use authority_api::error::ApiError;
-use authority_core::{erased_names::ErasedNames, store};
+use authority_crypto::ErasedNames;
+use authority_store as store;
 
 /// Locks the tenants. A transaction that sets a legal hold waits until this transaction ends. The
 /// hold then applies to later erasures.

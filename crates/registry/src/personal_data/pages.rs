@@ -6,7 +6,7 @@ use diesel::sql_types::{BigInt, Bytea, Jsonb, Nullable, Text};
 
 use super::{hold, person::Person};
 use crate::flow::prelude::*;
-use authority_core::store::Store;
+use authority_store::Store;
 
 /// The number of rows that one transaction scans.
 const PAGE: i64 = 2_000;

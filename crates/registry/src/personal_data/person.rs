@@ -12,7 +12,7 @@ use diesel::sql_types::{Array, Nullable, Text};
 use serde_json::{Map, Value, json};
 
 use crate::flow::prelude::*;
-use authority_core::erased_names::ErasedNames;
+use authority_crypto::ErasedNames;
 use authority_ids::IdParts;
 
 /// The name of a person in a request, given in exactly one way.

@@ -7,11 +7,11 @@ use diesel::sql_types::{BigInt, Text, Timestamptz};
 
 use super::{erase::forget, tables::LEAD};
 use crate::flow::prelude::*;
-use authority_core::{
+use authority_process::{
     clock::Clock,
-    store::{self, Scope, Store, locks},
     worker::{Next, Worker},
 };
+use authority_store::{self as store, Scope, Store, locks};
 use chrono::{DateTime, TimeDelta, Utc};
 
 /// The interval of runs. Retention periods are set in days.

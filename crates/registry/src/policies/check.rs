@@ -17,11 +17,9 @@ use authority_model::{
 
 use crate::flow::prelude::*;
 use authority_api::identity::Caller;
-use authority_core::{
-    policy_check::{PolicyCheck, problem_of},
-    store,
-};
 use authority_decision::validation::Severity;
+use authority_graph::policy_check::{PolicyCheck, problem_of};
+use authority_store as store;
 
 /// How long a list request waits for texts to be checked. The next list request continues with the
 /// remaining texts.

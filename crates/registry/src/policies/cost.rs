@@ -9,12 +9,12 @@ use authority_model::{proto::registry::Policy, schema::applies_to, wire::Time};
 use chrono::{DateTime, Utc};
 
 use crate::flow::prelude::*;
-use authority_core::store;
 use authority_decision::{
     CompiledPolicy, PolicyReference, Target,
     cost_bound::{Exceeded, exceeded},
     moment::Window,
 };
+use authority_store as store;
 
 /// A policy as it would apply after the write.
 pub(crate) struct InForce {

@@ -15,8 +15,8 @@ use super::{
 };
 use crate::flow::prelude::*;
 use authority_api::identity::caller;
-use authority_core::store;
 use authority_ids::EntityId;
+use authority_store as store;
 use tonic::Response;
 
 impl Row for Policy {

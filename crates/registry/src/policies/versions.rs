@@ -21,8 +21,8 @@ use crate::flow::{
     version::{IfMatch, tagged},
 };
 use authority_api::named_tenant;
-use authority_core::policy_check::problem_of;
 use authority_decision::{moment::Window, validation::Severity};
+use authority_graph::policy_check::problem_of;
 
 /// Stores the first text of a new policy as version 1.
 pub(crate) async fn begin(policy: &mut Policy, tx: &mut WriteTx<'_>) -> Result<(), Error> {

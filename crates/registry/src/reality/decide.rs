@@ -3,13 +3,11 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use authority_api::error::ApiError;
-use authority_core::{
-    graph::{Fence, Graph, Maker, Persons},
-    keys::{Keys, Purpose},
-};
 use authority_decision::{levels::RuntimeEffect, reality::Lifted};
 use authority_evidence::{Act, SignedAct, sealed, sign_act};
+use authority_graph::{Fence, Graph, Maker, Persons};
 use authority_ids::DecisionId;
+use authority_keys::{Keys, Purpose};
 use authority_model::{
     proto::{
         approval::{Approval, ApprovalAct, Asker},

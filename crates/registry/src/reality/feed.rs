@@ -2,14 +2,12 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use authority_core::{
-    store::{self, Scope, Store},
-    worker::{Context, Worker},
-};
 use authority_model::{
     proto::reality::{FedSnapshot, FeedRealitySnapshotsResponse, RealitySnapshot},
     validate::Validate,
 };
+use authority_process::worker::{Context, Worker};
+use authority_store::{self as store, Scope, Store};
 use futures_util::future::join_all;
 use tokio::{
     sync::{Mutex, mpsc, oneshot},

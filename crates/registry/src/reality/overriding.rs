@@ -1,11 +1,11 @@
 //! Overrides: people let actions continue despite findings. An override lifts exactly the findings
 //! of one run.
 
-use authority_core::{graph::Maker, store};
 use authority_decision::{
     levels::RuntimeEffect,
     reality::{CheckedState, DriftType, Lifted},
 };
+use authority_graph::Maker;
 use authority_model::{
     proto::reality::{CheckFinding, CheckOverride, CouplingCheck, DriftEvent},
     schema::{
@@ -15,6 +15,7 @@ use authority_model::{
     state::DriftEventStatus,
     wire::Time,
 };
+use authority_store as store;
 
 use super::assumed::ENGINE;
 use crate::flow::prelude::*;

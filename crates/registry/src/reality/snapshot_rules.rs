@@ -138,7 +138,7 @@ pub(super) fn complete(
 /// Like [`signed_snapshot::digest`].
 pub(super) fn digest(value: &impl Serialize) -> Result<String, Error> {
     signed_snapshot::digest(value)
-        .map_err(|error| Error::Store(authority_core::store::Error::Internal(error.to_string())))
+        .map_err(|error| Error::Store(authority_store::Error::Internal(error.to_string())))
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use authority_core::graph::{AnchorRow, Head, HeadRow};
 use authority_decision::{
     Pattern,
     reality::{Anchor, CheckedAnchor, Observations},
 };
+use authority_graph::{AnchorRow, Head, HeadRow};
 use authority_model::{
     schema::{reality_anchors, reality_heads, reality_snapshots},
     state::RealityAnchorStatus,

@@ -28,13 +28,11 @@ use authority_api::{
         api_key::{Issued, issue, prefix},
     },
 };
-use authority_core::{
-    graph::allow_list,
-    store::{self, Scope, Store},
-    worker::Worker,
-};
 use authority_crypto::random;
+use authority_graph::allow_list;
 use authority_ids::ApiKeyId;
+use authority_process::worker::Worker;
+use authority_store::{self as store, Scope, Store};
 
 const USES_EVERY: Duration = Duration::from_secs(30);
 /// The scopes that a key bound to agents can't use, because each operation with these scopes

@@ -3,8 +3,8 @@
 use authority_model::{proto::registry::*, schema::applies_to, service::AppliesToService};
 
 use authority_api::identity::caller;
-use authority_core::store;
 use authority_model::state::PolicyState;
+use authority_store as store;
 use tonic::Response;
 
 use crate::{

@@ -1,4 +1,4 @@
-//! The API of the signing keys. authority-core's `keys` implements the keys.
+//! The API of the signing keys. authority-keys implements the keys.
 
 use authority_model::{
     proto::keys::{
@@ -20,8 +20,8 @@ use authority_api::{
     idempotency::{Done, IdempotencyKey},
     identity::admitted,
 };
-use authority_core::keys::{self, NewKey, NewRotation, Rotation};
 use authority_crypto::Algorithm;
+use authority_keys::{self as keys, NewKey, NewRotation, Rotation};
 
 const IN_PROCESS: &str = "in-process";
 /// Custody providers with keys that are read-only here.

@@ -7,8 +7,8 @@ use authority_model::{
 use serde_json::Value;
 
 use crate::flow::prelude::*;
-use authority_core::time_zones;
 use authority_decision::validation::ContextSchema;
+use authority_graph::time_zones;
 
 /// The default number of days that events are kept.
 const EVENT_RETENTION_DAYS: i32 = 30;

@@ -13,11 +13,9 @@ use authority_model::{
 };
 use diesel::{QueryResult, prelude::*};
 
-use authority_core::{
-    graph::binding_tool,
-    store::{Db, RunQueryDsl},
-};
 use authority_decision::{JoinedTerms, Pattern, milder::milder, records, stricter::stricter};
+use authority_graph::binding_tool;
+use authority_store::{Db, RunQueryDsl};
 
 /// The maximum number of actions to list. A tool for `*` may affect very many.
 const MOST: usize = 20;

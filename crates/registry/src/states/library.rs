@@ -10,7 +10,7 @@ use serde_json::Value;
 use tonic::Response;
 
 use crate::flow::prelude::*;
-use authority_core::store;
+use authority_store as store;
 
 include!(concat!(env!("OUT_DIR"), "/state_library.rs"));
 

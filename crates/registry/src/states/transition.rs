@@ -23,12 +23,10 @@ use super::{
 };
 use crate::flow::{digest::digest, prelude::*, version::tagged};
 use authority_api::identity::{Caller, CallerKind};
-use authority_core::{
-    clock::Clock,
-    graph::{Graph, Person, actor},
-};
 use authority_evidence::pack::decision_of;
+use authority_graph::{Graph, Person, actor};
 use authority_ids::{IdParts, RecordId};
+use authority_process::clock::Clock;
 
 /// How long a first person's request waits for a second person.
 const SECOND_PERSON_WITHIN: TimeDelta = TimeDelta::hours(24);

@@ -3,7 +3,7 @@
 //! Several principals in the tenant may belong to one person. Both people must be active in the
 //! tenant when the second person acts.
 
-use authority_core::graph::{Barrier, Fence, Graph, Person, TenantHandle, hold_fence};
+use authority_graph::{Barrier, Fence, Graph, Person, TenantHandle, hold_fence};
 
 use crate::flow::{ineligible::Ineligible, prelude::*};
 

@@ -1,8 +1,9 @@
 //! Creates an endpoint and its secret.
 
-use authority_core::{keys::EndpointColumn, store};
 use authority_crypto::random;
+use authority_keys::EndpointColumn;
 use authority_model::{proto::events::*, schema::webhook_endpoints};
+use authority_store as store;
 use authority_webhook::signing::Secret;
 
 use super::{WebhookEndpoints, demand, headers, holder::Holder, position, rules};

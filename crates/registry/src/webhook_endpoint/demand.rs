@@ -1,9 +1,9 @@
 //! The on-demand events that an endpoint receives.
 
-use authority_core::store::{Db, row_id};
 use authority_model::{
     proto::events::WebhookEndpoint, record::Record, state::WebhookEndpointState,
 };
+use authority_store::{Db, row_id};
 use authority_webhook::event_types::Selection;
 
 use crate::flow::{error::Error, event_demand};

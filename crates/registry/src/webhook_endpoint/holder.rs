@@ -4,8 +4,8 @@ use authority_api::{
     error::ErrorCode,
     identity::{Caller, CallerKind},
 };
-use authority_core::store::{Db, RunQueryDsl};
 use authority_model::{schema::api_keys, state::ApiKeyStatus};
+use authority_store::{Db, RunQueryDsl};
 use diesel::{
     prelude::*,
     sql_types::{Bool, Nullable, Text},

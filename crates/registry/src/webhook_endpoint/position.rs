@@ -10,11 +10,11 @@
 use std::collections::HashMap;
 
 use authority_api::identity::Caller;
-use authority_core::store::{Db, RunQueryDsl};
 use authority_model::{
     proto::events::{LostEvents, WebhookEndpoint},
     wire::Time,
 };
+use authority_store::{Db, RunQueryDsl};
 use chrono::{DateTime, Utc};
 use diesel::{
     QueryableByName,

@@ -1,6 +1,6 @@
 //! Replaces an endpoint's secret.
 
-use authority_core::keys::EndpointColumn;
+use authority_keys::EndpointColumn;
 use authority_model::{proto::events::*, schema::webhook_endpoints, wire::Time};
 use chrono::TimeDelta;
 

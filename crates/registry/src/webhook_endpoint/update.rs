@@ -1,6 +1,6 @@
 //! Changes an endpoint's fields.
 
-use authority_core::keys::EndpointColumn;
+use authority_keys::EndpointColumn;
 use authority_model::{
     proto::events::*, record::RecordRequest, schema::webhook_endpoints, validate::Validate,
 };

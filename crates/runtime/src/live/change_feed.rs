@@ -20,10 +20,8 @@ use tokio::{
 };
 use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 
-use authority_core::{
-    store::{self, Db, Notification, RunQueryDsl, Scope, Store},
-    worker::{Context, Worker},
-};
+use authority_process::worker::{Context, Worker};
+use authority_store::{self as store, Db, Notification, RunQueryDsl, Scope, Store};
 
 /// The channel of the notifications by the triggers of approvals and reports.
 const CHANNEL: &str = "decision_news";

@@ -25,8 +25,8 @@ use authority_api::{
     identity::Caller,
     stream::{MessageSource, stream_of},
 };
-use authority_core::store::{self, Db, RunQueryDsl, row_id};
 use authority_decision::{Decision, levels::ApprovalState};
+use authority_store::{self as store, Db, RunQueryDsl, row_id};
 
 impl Watches {
     /// Opens a stream of changes of a decision.

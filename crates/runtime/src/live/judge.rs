@@ -25,17 +25,17 @@ use super::{
     watched::{LiveJudgement, Over, Permission, Tenant, WatchedPermissions},
 };
 use authority_api::error::{ApiError, ErrorCode};
-use authority_core::{
-    clock::Clock,
-    compute::{ComputePool, Turn},
-    graph::TenantHandle,
-    store::{self, Scope},
-    worker::{Context, Worker},
-};
 use authority_decision::{
     Gathered, Request,
     turn::{is_same, next_turn},
 };
+use authority_graph::TenantHandle;
+use authority_process::{
+    clock::Clock,
+    compute::{ComputePool, Turn},
+    worker::{Context, Worker},
+};
+use authority_store::{self as store, Scope};
 
 /// The minimum time between two rounds of a tenant.
 const EVERY: Duration = Duration::from_secs(1);

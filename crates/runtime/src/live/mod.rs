@@ -28,7 +28,7 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     identity::Caller,
 };
-use authority_core::{clock::Clock, compute::ComputePool, worker::Worker};
+use authority_process::{clock::Clock, compute::ComputePool, worker::Worker};
 use change_feed::ChangeFeed;
 use judge::Judge;
 use watched::WatchedPermissions;

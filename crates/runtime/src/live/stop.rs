@@ -25,12 +25,10 @@ use authority_api::{
     identity::Caller,
     stream::{MessageSource, stream_of},
 };
-use authority_core::{
-    graph,
-    store::{self, Db, RunQueryDsl, row_id},
-};
 use authority_decision::{Decision, Reason, StopCondition};
 use authority_evidence as evidence;
+use authority_graph as graph;
+use authority_store::{self as store, Db, RunQueryDsl, row_id};
 
 /// The stop condition that is sent if the node's graph is too old. It is then unknown whether the
 /// permission has ended.

@@ -19,12 +19,10 @@ use authority_api::{
     identity::{Caller, CallerKind},
     rate_limit::{AppliedLimits, RateLimit, Remaining},
 };
-use authority_core::{
-    graph::{self, Graph},
-    store::{self, Db, RunQueryDsl, Scope, Store},
-};
+use authority_graph::{self as graph, Graph};
 use authority_ids::{ApiKeyId, TenantId};
 use authority_model::schema::decision_rates;
+use authority_store::{self as store, Db, RunQueryDsl, Scope, Store};
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::{dsl::sql, prelude::*, sql_types::Timestamptz};
 use metrics::Counter;

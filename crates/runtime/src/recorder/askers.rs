@@ -10,7 +10,7 @@ use diesel::{
 };
 
 use super::{entry::Entry, sql::run_queries};
-use authority_core::store::{Db, RunQueryDsl};
+use authority_store::{Db, RunQueryDsl};
 
 /// A pending approval request with its requesters.
 #[derive(Queryable)]

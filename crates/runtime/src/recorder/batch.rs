@@ -24,12 +24,10 @@ use super::{
     sql::{Fence, InsertBlobs},
 };
 use authority_api::idempotency::{ClaimBatch, KeepBatch};
-use authority_core::{
-    clock::Clock,
-    store::{Db, Error, RunQueryDsl, Store, discard},
-};
 use authority_evidence::Blob;
 use authority_ids::TenantId;
+use authority_process::clock::Clock;
+use authority_store::{Db, Error, RunQueryDsl, Store, discard};
 
 /// The maximum number of facts remembered as stored. A full set is cleared.
 const KNOWN_FACTS: usize = 100_000;

@@ -15,7 +15,7 @@ use super::{
     entry::Entry,
     sql::run_queries,
 };
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 
 const COLUMNS: &str = "id, tenant_id, subject, action, decision, reason_code, evaluated_at, \
      record, kid, signature, context, context_salt, facts, facts_salt, approval_id";

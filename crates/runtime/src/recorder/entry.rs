@@ -27,7 +27,7 @@ pub struct Entry {
     /// The content of its event, a [`DecisionEvent`] as JSON. Set if a subscriber in the tenant
     /// selects such decisions.
     ///
-    /// [`DecisionEvent`]: authority_core::decision_event::DecisionEvent
+    /// [`DecisionEvent`]: authority_ledger::decision_event::DecisionEvent
     pub event: Option<String>,
     pub evaluated_at: DateTime<Utc>,
     /// When the permission expires, if it does. A decision stored later has no effect.

@@ -10,10 +10,8 @@ use std::{
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
-use authority_core::{
-    store::{Db, Error, RunQueryDsl, Store, discard},
-    worker::Worker,
-};
+use authority_process::worker::Worker;
+use authority_store::{Db, Error, RunQueryDsl, Store, discard};
 
 /// The interval of probes. A stored batch replaces a probe.
 const EVERY: Duration = Duration::from_secs(1);

@@ -18,7 +18,7 @@ use super::{
     holds_sql::{Answered, CountPending, LockSubjects, NotifyOfLimit, VoidApprovals},
     sql::{ExpireApprovals, InsertApprovals, PendingApprovals},
 };
-use authority_core::store::{Db, RunQueryDsl};
+use authority_store::{Db, RunQueryDsl};
 
 /// The decisions that may not open a request, with the reason.
 pub(super) type Refused = HashMap<String, Refusal>;

@@ -9,7 +9,7 @@ use diesel::{
 };
 
 use super::sql::run_queries;
-use authority_core::store::locks::OPEN_REQUESTS;
+use authority_store::locks::OPEN_REQUESTS;
 
 /// Locks subjects until the transaction ends, in the same order on all nodes.
 pub(super) struct LockSubjects<'a> {

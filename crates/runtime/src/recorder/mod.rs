@@ -24,11 +24,11 @@ use tokio::sync::{Mutex, Notify, mpsc, oneshot};
 pub use entry::{Entry, Hold, Keyed, Outcome, Stale};
 
 use super::{queue::QueuePlace, turn::Turn};
-use authority_core::{
+use authority_process::{
     clock::Clock,
-    store::{Error, Store},
     worker::{Context, Worker},
 };
+use authority_store::{Error, Store};
 use batch::Batches;
 use entry::{Done, Queued};
 use health::Health;

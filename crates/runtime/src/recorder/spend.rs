@@ -13,11 +13,11 @@ use super::{
     entry::{Entry, Outcome, Stale},
     spend_sql::{AddToCounters, CounterHeld, LockApprovals, LockCounters, UseApprovals},
 };
-use authority_core::store::{Db, RunQueryDsl};
 use authority_decision::{
     facts::{CounterKey, Counts},
     verdict::Claims,
 };
+use authority_store::{Db, RunQueryDsl};
 
 /// A counter: its tenant and its key.
 type Counter<'e> = (&'e str, &'e CounterKey);

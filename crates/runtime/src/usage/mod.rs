@@ -18,10 +18,8 @@ use authority_api::{
     named_tenant, page,
     page_token::PageTokens,
 };
-use authority_core::{
-    keys::Keys,
-    store::{self, RunQueryDsl, Store},
-};
+use authority_keys::Keys;
+use authority_store::{self as store, RunQueryDsl, Store};
 
 pub(super) use roll_up::SETTLED;
 pub use roll_up::UsageRollUp;

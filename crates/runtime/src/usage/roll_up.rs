@@ -9,12 +9,10 @@
 
 use std::time::Duration;
 
-use authority_core::{
-    store::{self, Db, RunQueryDsl, Scope, Store},
-    worker::{Next, Worker},
-};
 use authority_decision::Decision;
 use authority_ids::DecisionId;
+use authority_process::worker::{Next, Worker};
+use authority_store::{self as store, Db, RunQueryDsl, Scope, Store};
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::{
     QueryResult, QueryableByName,

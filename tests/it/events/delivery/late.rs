@@ -4,7 +4,8 @@
 use std::time::{Duration, Instant};
 
 use agent_authority::telemetry::Recorder;
-use authority_core::{graph, store::new_id};
+use authority_graph as graph;
+use authority_store::new_id;
 use serde_json::json;
 
 use super::{Answer, Endpoint, Receiver, World};

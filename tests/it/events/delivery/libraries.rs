@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use serde_json::{Value, json};
 
 use super::{Endpoint, Receiver, World};

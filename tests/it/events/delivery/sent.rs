@@ -1,6 +1,6 @@
 //! The requests that a receiver gets, and the stored attempts.
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use authority_verify_webhook::{Options, Suite, verify_webhook};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! The operations on deliveries, called by users and with API keys.
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use authority_verify_webhook::{Options, verify_webhook};
 use serde_json::{Value, json};
 

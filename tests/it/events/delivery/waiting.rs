@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use authority_core::{clock::Clock, keys::Purpose};
+use authority_keys::Purpose;
+use authority_process::clock::Clock;
 use authority_verify_webhook::{Options, Suite, verify_webhook};
 use chrono::TimeDelta;
 use serde_json::{Value, json};

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use authority_core::{
-    keys::EndpointColumn,
-    store::{RunQueryDsl, new_id},
-};
+use authority_keys::EndpointColumn;
+use authority_store::{RunQueryDsl, new_id};
 use authority_webhook::signing::Secret;
 use diesel::{QueryableByName, sql_types::Jsonb};
 use serde_json::{Value, json};

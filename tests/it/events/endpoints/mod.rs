@@ -6,7 +6,7 @@ mod record;
 mod secrets;
 mod stopping;
 
-use authority_core::store::Db;
+use authority_store::Db;
 use diesel::{
     QueryableByName,
     sql_types::{Nullable, Text},

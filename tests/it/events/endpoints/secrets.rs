@@ -1,11 +1,9 @@
 //! Secrets and headers: shown once or never, stored encrypted, rotated, rewrapped.
 
-use authority_core::{
-    clock::Clock,
-    keys::{EndpointColumn, Keys},
-};
 use authority_crypto::KeyRing;
+use authority_keys::{EndpointColumn, Keys};
 use authority_model::schema::webhook_endpoints;
+use authority_process::clock::Clock;
 use authority_webhook::signing::Secret;
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::prelude::*;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use chrono::{SecondsFormat, TimeDelta};
 use serde_json::{Value, json};
 

@@ -6,11 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use authority_core::{
-    clock::Clock, decision_event::DecisionEvent, store::Store, worker::Supervisor,
-};
 use authority_events::Sequencer;
+use authority_ledger::decision_event::DecisionEvent;
+use authority_process::{clock::Clock, worker::Supervisor};
 use authority_runtime::recorder::{Entry, Outcome, Recorder};
+use authority_store::Store;
 use chrono::{DateTime, Utc};
 use diesel::{
     QueryableByName,

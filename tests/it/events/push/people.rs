@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use authority_core::{clock::Clock, keys::Keys};
 use authority_crypto::KeyRing;
+use authority_keys::Keys;
 use authority_model::schema::push_subscriptions;
+use authority_process::clock::Clock;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use serde_json::json;

@@ -2,8 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use authority_core::clock::Clock;
 use authority_crypto::{Algorithm, jwk, verify};
+use authority_process::clock::Clock;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use diesel_async::SimpleAsyncConnection;
 use serde_json::{Value, json};

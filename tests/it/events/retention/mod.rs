@@ -7,7 +7,7 @@ mod partitions;
 
 use std::time::Duration;
 
-use authority_core::worker::Supervisor;
+use authority_process::worker::Supervisor;
 use serde_json::Value;
 
 use super::delivery::{Answer, Endpoint, Made, Receiver, World};

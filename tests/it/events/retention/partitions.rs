@@ -1,6 +1,6 @@
 //! Old and empty partitions are dropped.
 
-use authority_core::store::{Db, embedded::LOGIN};
+use authority_store::{Db, embedded::LOGIN};
 use diesel::{QueryableByName, sql_types::Integer};
 use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
 use serde_json::json;

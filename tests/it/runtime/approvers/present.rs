@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use authority_core::graph;
+use authority_graph as graph;
 use diesel_async::{AsyncConnection, RunQueryDsl};
 
 use super::*;

@@ -1,7 +1,7 @@
 //! What is used and left of a budget, and when its window ends: in refusals, in explanations and in
 //! the grants of an agent.
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::*;

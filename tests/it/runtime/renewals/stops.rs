@@ -7,7 +7,7 @@ use super::{
     act, answer, lend, quarantine, read, reason, release, renew, try_renew, under,
 };
 use crate::support::Wishes;
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_quarantine_of_any_of_the_line_applies_to_all() {

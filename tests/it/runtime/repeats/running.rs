@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 

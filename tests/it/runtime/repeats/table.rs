@@ -1,6 +1,6 @@
 //! Each type of tightening, tested with each operation over REST and gRPC, and with a stream.
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use chrono::Datelike;
 use serde_json::{Value, json};
 

@@ -4,10 +4,10 @@
 use std::time::{Duration, Instant};
 
 use authority_api::identity::dev_provider::Holder;
-use authority_core::clock::Clock;
 use authority_model::proto::runtime::{
     WatchDecisionRequest, WatchStopConditionsRequest, runtime_service_client::RuntimeServiceClient,
 };
+use authority_process::clock::Clock;
 use chrono::TimeDelta;
 use prost::Message;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! A thousand open streams: their memory, their latency, and a shutdown that they do not delay.
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use std::time::{Duration, Instant};
 
 use authority_model::proto::runtime::{

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{AGENT, Lines, TENANT, asking, demo};
 use crate::support::{Client, TestApp};
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 
 const EVALUATE: &str = "/api/v1/runtime/evaluate";
 

@@ -1,7 +1,7 @@
 //! A permission under a `uses` or acts-in relationship ends with that relationship, even if another
 //! relationship permits the same.
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use serde_json::{Value, json};
 
 use super::{Lines, TENANT, demo, nobody_watches};

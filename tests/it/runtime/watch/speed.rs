@@ -1,6 +1,6 @@
 //! The time from the commit of a stop to its message.
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use chrono::{DateTime, Utc};
 use diesel::{QueryableByName, sql_types::Timestamptz};
 use diesel_async::RunQueryDsl;

@@ -1,9 +1,9 @@
 //! A stop condition ends the stream that watches it, and is named in the last event.
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use std::time::{Duration, Instant};
 
-use authority_core::graph;
+use authority_graph as graph;
 use serde_json::{Value, json};
 
 use super::{AGENT, Lines, TENANT, asking, decided, demo, nobody_watches, permitted};

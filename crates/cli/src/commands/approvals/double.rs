@@ -1,11 +1,11 @@
 //! Other requests of the agent that may be the same payment, shown before an approval.
 
 use authority_console::{Double, doubles};
-use authority_core::clock::Clock;
 use authority_model::{
     proto::approval::{Approval, ApprovalAct},
     wire::Json,
 };
+use authority_process::clock::Clock;
 use chrono::DateTime;
 use serde_json::{Value, json};
 

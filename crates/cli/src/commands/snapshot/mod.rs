@@ -12,10 +12,10 @@ mod times;
 
 use std::path::PathBuf;
 
-use authority_core::clock::Clock;
 use authority_crypto::sha256;
 use authority_ids::{EntityId, IdParts};
 use authority_model::{proto::reality::RealitySnapshot, wire::Time};
+use authority_process::clock::Clock;
 use authority_registry::signed_snapshot;
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::{Args, Subcommand};

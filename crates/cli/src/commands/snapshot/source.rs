@@ -8,7 +8,7 @@ use std::{
 };
 
 use authority_client::{TO_CONNECT, is_loopback};
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use chrono::{DateTime, Utc};
 use reqwest::{Client, Url, redirect::Policy};
 

@@ -1,6 +1,6 @@
 //! Parses times and durations.
 
-use authority_core::clock::Clock;
+use authority_process::clock::Clock;
 use chrono::{DateTime, TimeDelta, Utc};
 
 /// A time: RFC 3339, or `now`.

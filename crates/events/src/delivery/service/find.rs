@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use authority_api::{error::ApiError, identity::Caller, page, page_token::PageTokens};
-use authority_core::store::{self, Db, RunQueryDsl};
 use authority_model::{
     proto::events::{WebhookAttempt, WebhookDelivery},
     wire::Time,
 };
+use authority_store::{self as store, Db, RunQueryDsl};
 use authority_webhook::event_types::EventType;
 use chrono::{DateTime, Utc};
 use diesel::{

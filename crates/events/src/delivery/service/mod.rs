@@ -16,13 +16,13 @@ use authority_api::{
     identity::{Caller, admitted},
     page_token::PageTokens,
 };
-use authority_core::store::{self, Db, RunQueryDsl};
 use authority_model::{
     proto::events::*,
     record::RpcRequest,
     service::{Reply, WebhookDeliveryService},
     validate::Validate,
 };
+use authority_store::{self as store, Db, RunQueryDsl};
 use diesel::{
     OptionalExtension, QueryableByName,
     sql_types::{Array, Text},

@@ -1,11 +1,11 @@
 //! Replays and their progress.
 
 use authority_api::{error::ApiError, identity::Caller, page, page_token::PageTokens};
-use authority_core::store::{self, Db, RunQueryDsl};
 use authority_model::proto::events::{
     GetWebhookReplayRequest, ListWebhookReplaysRequest, ListWebhookReplaysResponse, LostEvents,
     WebhookReplay,
 };
+use authority_store::{self as store, Db, RunQueryDsl};
 use chrono::{DateTime, Utc};
 use diesel::{
     OptionalExtension, QueryableByName,

@@ -4,8 +4,8 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     idempotency::{Done, execute},
 };
-use authority_core::store::{self, RunQueryDsl};
 use authority_model::proto::events::{RedriveWebhookDeliveryRequest, WebhookDelivery};
+use authority_store::{self as store, RunQueryDsl};
 use diesel::sql_types::Text;
 
 use super::{

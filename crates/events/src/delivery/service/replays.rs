@@ -7,7 +7,6 @@ use authority_api::{
     idempotency::{Done, execute},
     identity::Caller,
 };
-use authority_core::store::{self, Db, RunQueryDsl, new_id};
 use authority_ids::RecordId;
 use authority_model::{
     proto::events::{
@@ -17,6 +16,7 @@ use authority_model::{
     validate::Violations,
     wire::Time,
 };
+use authority_store::{self as store, Db, RunQueryDsl, new_id};
 use authority_webhook::event_types::Selection;
 use chrono::{DateTime, Utc};
 use diesel::{

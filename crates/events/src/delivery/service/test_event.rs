@@ -8,9 +8,9 @@ use authority_api::{
     identity::Caller,
     rate_limit::{AppliedLimits, RateLimit, Remaining},
 };
-use authority_core::store::{self, Db, RunQueryDsl, new_id};
 use authority_ids::RecordId;
 use authority_model::proto::events::{TestWebhookEndpointRequest, TestWebhookEndpointResponse};
+use authority_store::{self as store, Db, RunQueryDsl, new_id};
 use authority_webhook::{
     envelope::{Event, canonical_data},
     event_types::EventType,

@@ -4,12 +4,9 @@
 
 use std::time::Duration;
 
-use authority_core::{
-    clock::Clock,
-    store::{self, Scope, Store},
-    worker::Worker,
-};
 use authority_model::{schema::consultants, state::ConsultantStatus};
+use authority_process::{clock::Clock, worker::Worker};
+use authority_store::{self as store, Scope, Store};
 use chrono::{DateTime, Utc};
 use diesel::sql_types::{Nullable, Text, Timestamptz};
 

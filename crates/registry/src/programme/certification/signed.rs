@@ -41,7 +41,7 @@ pub(super) fn text(of: &Certification) -> Result<String, Error> {
         evidence_pack_id: of.evidence_pack_id.as_deref(),
     };
     serde_json_canonicalizer::to_string(&signed).map_err(|error| {
-        Error::Store(authority_core::store::Error::Internal(format!("not serialisable: {error}")))
+        Error::Store(authority_store::Error::Internal(format!("not serialisable: {error}")))
     })
 }
 
