@@ -26,7 +26,7 @@ mod socket;
 mod span;
 mod stall;
 
-pub use authority_model::access::Surfaces;
+pub use authority_model::surfaces::Surfaces;
 
 pub use accept::prefers_html;
 pub use body::BodyTooSlow;

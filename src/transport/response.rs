@@ -31,7 +31,7 @@ use super::{
 };
 use crate::telemetry::{in_request, of_request};
 use authority_api::error::{ApiError, ErrorCode};
-use authority_model::access::Surfaces;
+use authority_model::surfaces::Surfaces;
 
 #[derive(Clone, Copy)]
 pub(super) struct ResponseLayer {

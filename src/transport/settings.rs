@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use axum::http::HeaderValue;
 use ipnet::IpNet;
 
-use authority_model::access::Surfaces;
+use authority_model::surfaces::Surfaces;
 
 use super::budget::Budget;
 use authority_config::Config;

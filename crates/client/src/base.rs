@@ -5,7 +5,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
 };
 
-use authority_model::access::Surfaces;
+use authority_model::surfaces::Surfaces;
 use reqwest::Url;
 
 use crate::{address::is_loopback, error::Error};

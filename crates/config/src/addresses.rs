@@ -5,7 +5,7 @@
 
 use std::net::SocketAddr;
 
-use authority_model::access::Surfaces;
+use authority_model::surfaces::Surfaces;
 
 use super::Listen;
 

@@ -1,11 +1,7 @@
 //! Access rules from `authority.auth.v1`: the callers of each method, and the visible fields of each
-//! record. Also the surface that serves each method.
-
-mod surfaces;
+//! record.
 
 use std::{collections::HashMap, sync::LazyLock};
-
-pub use surfaces::Surfaces;
 
 /// One HTTP binding of a method, and the callers that it admits.
 #[derive(Debug)]

@@ -10,6 +10,7 @@ pub mod schema;
 pub mod service;
 pub mod state;
 pub mod stored_record;
+pub mod surfaces;
 mod tenant_ids;
 mod unknown;
 pub mod validate;

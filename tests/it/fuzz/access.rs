@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use agent_authority::routes::ROUTES;
-use authority_model::access::{Access, RULES, Surfaces};
+use authority_model::{
+    access::{Access, RULES},
+    surfaces::Surfaces,
+};
 use tonic::Code;
 
 use super::{

@@ -27,7 +27,10 @@ use authority_api::identity::{
 use authority_graph::ApiKey;
 use authority_ids::TenantId;
 use authority_keys::Keys;
-use authority_model::access::{Access, Binding, Surfaces};
+use authority_model::{
+    access::{Access, Binding},
+    surfaces::Surfaces,
+};
 use authority_process::clock::Clock;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, TimeDelta};

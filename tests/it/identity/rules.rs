@@ -4,7 +4,7 @@ use authority_api::{
     error::ApiError,
     identity::{AuthenticateLayer, Caller, CallerKind, Error, Via},
 };
-use authority_model::access::Surfaces;
+use authority_model::surfaces::Surfaces;
 use http::{HeaderMap, HeaderValue, Request, Response, header::AUTHORIZATION};
 use tower::{Layer, ServiceExt, service_fn};
 

@@ -5,7 +5,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use authority_model::access::Surfaces;
+use authority_model::surfaces::Surfaces;
 use futures_util::future::BoxFuture;
 use http::{Extensions, Request, Response};
 use tonic::Status;

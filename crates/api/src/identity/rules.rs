@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use authority_model::access::{Access, Binding, RULES, Surfaces, reads};
+use authority_model::{
+    access::{Access, Binding, RULES, reads},
+    surfaces::Surfaces,
+};
 
 use super::{
     caller::{Caller, CallerKind},

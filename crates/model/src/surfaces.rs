@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use super::RULES;
+use crate::access::{Binding, RULES};
 
 /// A set of surfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Surfaces {
 
 /// Maps each of our methods to the surfaces of all its bindings.
 static METHODS: LazyLock<HashMap<&'static str, Surfaces>> = LazyLock::new(|| {
-    let of = |(rpc, bindings): &(&'static str, &[super::Binding])| {
+    let of = |(rpc, bindings): &(&'static str, &[Binding])| {
         let surfaces = bindings.iter().map(|binding| Surfaces::of_http(binding.path));
         (*rpc, surfaces.fold(Surfaces::NONE, Surfaces::and))
     };
