@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use authority_api::identity::{Caller, Via};
 use authority_ids::TenantId;
-use authority_model::access::Surfaces;
+use authority_model::surfaces::Surfaces;
 use axum::{
     extract::FromRequestParts,
     http::request::Parts,

@@ -18,7 +18,7 @@ use super::{
     barrier::{Barrier, READS},
     changed::{Shown, differs, refused},
     finding::{Finding, to_review},
-    has_acted, is_opened, read,
+    request::{has_acted, is_opened, read},
     summary::{State, Summary},
     would_be::{WouldBe, would_be_void},
 };

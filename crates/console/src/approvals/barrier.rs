@@ -2,7 +2,7 @@
 
 use authority_model::proto::approval::Approval;
 
-use super::has_acted;
+use super::request::has_acted;
 use crate::{rpc, show::short, view::View};
 
 /// Why this person cannot act.

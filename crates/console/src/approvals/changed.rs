@@ -12,7 +12,7 @@ use super::{
     acts::{Act, acts},
     again,
     finding::{Finding, to_review},
-    read,
+    request::read,
     summary::{State, Summary},
 };
 use crate::{

@@ -8,8 +8,8 @@ use http::StatusCode;
 use tonic::Status;
 
 use super::{
-    has_acted, is_opened,
     mine::not_mine,
+    request::{has_acted, is_opened},
     summary::{State, Summary},
 };
 use crate::{

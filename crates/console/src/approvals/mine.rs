@@ -6,7 +6,10 @@ use std::collections::HashMap;
 
 use authority_model::proto::approval::Approval;
 
-use super::{barrier::Barrier, has_acted, read};
+use super::{
+    barrier::Barrier,
+    request::{has_acted, read},
+};
 use crate::{calls::some_at_once, view::View};
 
 /// The maximum number of requests read for a list. The other requests have no mark.

@@ -19,10 +19,9 @@ use super::{
     alike::{AlikeList, Others},
     barrier::Barrier,
     finding::{Finding, approve_path, findings},
-    has_acted,
     history::{Past, history},
     lapsed::Lapsed,
-    read,
+    request::{has_acted, read},
     summary::{Summary, is_erased},
     would_be::WouldBe,
 };

@@ -10,10 +10,10 @@ use tonic::Status;
 
 use super::{
     alike::{AlikeList, Others, twins},
-    inbox, is_opened,
+    inbox,
     label::{Labels, labels},
     left_out::{LeftOut, why_alone},
-    read,
+    request::{is_opened, read},
     summary::Summary,
     would_be::WouldBe,
 };

@@ -11,12 +11,10 @@ use http::StatusCode;
 use tonic::{Code, Status};
 
 use super::{
-    Present, address, change,
     diff::{self, Line},
-    name,
+    present::{Present, address, change, name, versions},
     targets::unknown_targets,
     trial::Trial,
-    versions,
 };
 use crate::{
     done::see_done,

@@ -9,6 +9,7 @@ mod diff;
 mod impact;
 mod listed;
 mod one;
+mod present;
 mod retire;
 mod scope;
 mod targets;
@@ -16,14 +17,9 @@ mod trial;
 
 pub(crate) use targets::unknown_targets;
 
-use authority_model::proto::registry::{
-    GetPolicyRequest, ListPolicyVersionsRequest, ListPolicyVersionsResponse, Policy, PolicyVersion,
-};
 use axum::{Router, routing::get};
-use prost::Message;
-use tonic::Status;
 
-use crate::{Console, calls::Answer, page::see, query::encoded, rpc, view::View};
+use crate::{Console, page::see};
 
 pub(crate) fn router() -> Router<Console> {
     Router::new()
@@ -32,83 +28,4 @@ pub(crate) fn router() -> Router<Console> {
         .route("/console/policies/{id}/activate", get(activate::confirm).post(activate::act))
         .route("/console/policies/{id}/retire", get(retire::confirm).post(retire::act))
         .route("/console/policies/{id}/scope", get(scope::show).post(scope::try_out))
-}
-
-/// The address of the page with a policy's text.
-pub(crate) fn address(id: &str) -> String {
-    format!("/console/policies/{}", encoded(id))
-}
-
-/// A policy as it is now.
-struct Present {
-    policy: Policy,
-    /// The version of the policy's record, for `If-Match`.
-    tag: String,
-}
-
-impl Present {
-    async fn read(view: &View, id: &str) -> Result<Self, Status> {
-        let request = GetPolicyRequest { id: id.to_owned() };
-        let answer = view.calls.send(rpc::GET_POLICY, &request, &[]).await?;
-        let tag = answer.headers.get("etag").and_then(|tag| tag.to_str().ok());
-        Ok(Self { tag: tag.unwrap_or_default().to_owned(), policy: decoded(answer)? })
-    }
-
-    /// The text in force, if there is one.
-    fn in_force(&self) -> Option<&str> {
-        let is_active = self.policy.state.as_deref() == Some("active");
-        self.policy.cedar.as_deref().filter(|_| is_active)
-    }
-
-    /// The newest text, in force or not.
-    fn newest(&self) -> &str {
-        let policy = &self.policy;
-        policy.draft_cedar.as_deref().or(policy.cedar.as_deref()).unwrap_or_default()
-    }
-}
-
-/// Changes a policy, once for each key, and only if it still has the tag `tag`.
-async fn change(
-    view: &View,
-    rpc: &str,
-    request: &impl Message,
-    (key, tag): (&str, &str),
-) -> Result<Policy, Status> {
-    let mut headers = vec![("if-match", tag)];
-    if !key.is_empty() {
-        headers.push(("idempotency-key", key));
-    }
-    decoded(view.calls.send(rpc, request, &headers).await?)
-}
-
-fn decoded(answer: Answer) -> Result<Policy, Status> {
-    Policy::decode(answer.message).map_err(|_| Status::internal("the answer is not a policy"))
-}
-
-/// Every version of the text, the newest first; none for a role that may not read them.
-async fn versions(view: &View, id: &str) -> Result<Vec<PolicyVersion>, Status> {
-    if !view.may(rpc::LIST_POLICY_VERSIONS) {
-        return Ok(Vec::new());
-    }
-    let mut request = ListPolicyVersionsRequest { id: id.to_owned(), ..<_>::default() };
-    let mut versions = Vec::new();
-    loop {
-        let listed: ListPolicyVersionsResponse =
-            view.calls.call(rpc::LIST_POLICY_VERSIONS, &request).await?;
-        versions.extend(listed.versions);
-        let Some(next) = listed.next_page_token else { break };
-        request.page_token = next;
-    }
-    versions.reverse();
-    Ok(versions)
-}
-
-/// The page of a policy's targets as records.
-fn rows(view: &View, id: &str) -> Option<String> {
-    let id = encoded(id);
-    view.may(rpc::LIST_APPLIES_TO).then(|| format!("/console/records/applies-to?m.policy_id={id}"))
-}
-
-fn name(policy: &Policy) -> String {
-    policy.name.clone().unwrap_or_else(|| crate::show::short(&policy.id).to_owned())
 }

@@ -14,14 +14,12 @@ use http::StatusCode;
 use tonic::{Code, Status};
 
 use super::{
-    Present, address, change,
     diff::{self, Line},
     impact,
     listed::Listed,
-    name, rows,
+    present::{Present, address, change, name, rows, versions},
     targets::unknown_targets,
     trial::{Fault, Trial},
-    versions,
 };
 use crate::{
     done::{done_word, see_done},

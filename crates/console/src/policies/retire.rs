@@ -11,9 +11,8 @@ use http::StatusCode;
 use tonic::{Code, Status};
 
 use super::{
-    Present, address, change,
     impact::{self, Impact},
-    name,
+    present::{Present, address, change, name},
 };
 use crate::{
     done::see_done,

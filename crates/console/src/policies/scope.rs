@@ -11,9 +11,8 @@ use http::StatusCode;
 use tonic::Status;
 
 use super::{
-    Present, address,
     impact::{self, Impact},
-    name, rows,
+    present::{Present, address, name, rows},
     targets::unknown_targets,
 };
 use crate::{

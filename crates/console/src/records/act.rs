@@ -12,13 +12,13 @@ use serde_json::{Map, Value};
 use tonic::{Code, Status};
 
 use super::{
-    call::call,
+    call::{call, read},
     doubts::{self, Doubt},
     ended::over,
     ending,
     field::SubmittedForm,
     form::Content,
-    milder, one, outcome,
+    milder, outcome,
     step::Act,
 };
 use crate::{
@@ -148,7 +148,7 @@ impl Act {
         let ids = ids.filter_map(|(name, value)| Some((name.clone(), value.as_str()?)));
         let read = ids.map(|(name, id)| async move {
             let found = match Kind::of_id(id).filter(|kind| kind.has_ids()) {
-                Some(kind) => one::read(view, kind, id).await.map(|_| ()),
+                Some(kind) => read(view, kind, id).await.map(|_| ()),
                 None => Err(Status::not_found("it is no id")),
             };
             let is_unknown = found.is_err_and(|status| status.code() == Code::NotFound);

@@ -3,7 +3,10 @@
 use prost_reflect::DynamicMessage;
 use tonic::Status;
 
-use crate::{kinds::Operation, view::View};
+use crate::{
+    kinds::{Kind, Operation},
+    view::View,
+};
 
 /// The response of an operation.
 pub(crate) struct Answered {
@@ -27,4 +30,11 @@ pub(crate) async fn call(
     let message = message.map_err(|_| Status::internal("the answer is not of its type"))?;
     let version = answer.headers.get("etag").and_then(|etag| etag.to_str().ok());
     Ok(Answered { message, version: version.map(str::to_owned) })
+}
+
+/// The record as the API has it now.
+pub(crate) async fn read(view: &View, kind: &Kind, id: &str) -> Result<Answered, Status> {
+    let mut request = DynamicMessage::new(kind.get.input.clone());
+    kind.name_in(&mut request, id);
+    call(view, &kind.get, &request, &[]).await
 }

@@ -12,7 +12,7 @@ use tonic::{Code, Status};
 use super::{
     call::call,
     field::{Field, SubmittedForm, filters},
-    known,
+    known::known,
     shown::{made, state, titles},
 };
 use crate::{

@@ -10,6 +10,7 @@ mod ending;
 mod field;
 mod form;
 mod history;
+mod known;
 mod last;
 mod library;
 mod list;
@@ -21,13 +22,12 @@ mod request;
 mod shown;
 mod step;
 
-pub(crate) use one::read;
+pub(crate) use call::read;
 pub(crate) use shown::{Datum, Link, Shown, address, title};
 
 use axum::{Router, routing::get};
-use tonic::Status;
 
-use crate::{Console, kinds::Kind};
+use crate::Console;
 
 pub(crate) fn router() -> Router<Console> {
     Router::new()
@@ -36,13 +36,4 @@ pub(crate) fn router() -> Router<Console> {
         .route("/console/records/{kind}/{id}", get(one::show))
         .route("/console/records/{kind}/new/{word}", get(act::make).post(act::made))
         .route("/console/records/{kind}/{id}/{word}", get(act::confirm).post(act::act))
-}
-
-/// The kind at this part of an address.
-fn known(kind: &str) -> Result<&'static Kind, Status> {
-    Kind::at(kind).ok_or_else(nowhere)
-}
-
-fn nowhere() -> Status {
-    Status::not_found("there is no such page")
 }

@@ -10,9 +10,9 @@ use prost_reflect::DynamicMessage;
 use tonic::Status;
 
 use super::{
-    call::{Answered, call},
+    call::read,
     history::{Before, History},
-    known,
+    known::known,
     shown::{Datum, RecordView, name_links, state, titles},
 };
 use crate::{
@@ -125,13 +125,6 @@ fn stopping(frame: Frame, kind: &Kind, id: &str, title: &str) -> Frame {
         "tool" => frame.stopping("tool", id, title),
         _ => frame,
     }
-}
-
-/// The record as the API has it now.
-pub(crate) async fn read(view: &View, kind: &Kind, id: &str) -> Result<Answered, Status> {
-    let mut request = DynamicMessage::new(kind.get.input.clone());
-    kind.name_in(&mut request, id);
-    call(view, &kind.get, &request, &[]).await
 }
 
 fn did(kind: &Kind, word: &str) -> Option<String> {

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use prost_reflect::{DynamicMessage, ReflectMessage};
 use serde_json::{Map, Value};
 
+use super::call::read;
 use crate::{
     calls::some_at_once,
     kinds::{Input, Kind, Member, Written, json, plain, text},
@@ -145,7 +146,7 @@ async fn names(view: &View, mut ids: Vec<String>) -> HashMap<String, String> {
 
 async fn name_of(view: &View, id: &str) -> Option<String> {
     let kind = Kind::of_id(id)?;
-    Some(title(&super::read(view, kind, id).await.ok()?.message))
+    Some(title(&read(view, kind, id).await.ok()?.message))
 }
 
 fn pretty(members: &Map<String, Value>) -> String {

@@ -4,8 +4,10 @@ use serde_json::{Map, Value};
 use tonic::Status;
 
 use super::{
+    call::read,
     ending::Ending,
-    known, milder, nowhere, one,
+    known::{known, nowhere},
+    milder,
     shown::{RecordView, Shown, name_links, titles},
 };
 use crate::{
@@ -46,7 +48,7 @@ impl Act {
         let kind = known(kind)?;
         let operation = kind.verb(word).ok_or_else(nowhere)?;
         check(view, operation)?;
-        let read = one::read(view, kind, id).await?;
+        let read = read(view, kind, id).await?;
         let is_edit = operation.shape == Shape::Edit;
         let mut shown =
             if is_edit { Vec::new() } else { RecordView::of(view, &read.message).written };
