@@ -13,12 +13,12 @@ use http_body_util::Full;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    Shared,
     check::Unsent,
     client::{Outgoing, Received, WHOLE, host_header},
     endpoint::Endpoint,
     job::Job,
     places::count_held,
+    shared::Shared,
 };
 
 const AGENT: HeaderValue = HeaderValue::from_static("agent-authority-webhooks/1");

@@ -25,12 +25,13 @@ use diesel::{
 use tokio::time::Instant;
 
 use super::{
-    Shared, breaker,
+    breaker,
     candidates::candidates,
     endpoint::{COLUMNS, Endpoint, EndpointRow},
     job::Job,
     places::{DeliveryPlace, Places},
     queue::Rooms,
+    shared::Shared,
     turns::{LANES, Share, Turns},
 };
 use crate::log;

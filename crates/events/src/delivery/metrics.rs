@@ -11,7 +11,7 @@ use diesel::{
 
 use tokio::time::Instant;
 
-use super::Shared;
+use super::shared::Shared;
 
 const EVERY: Duration = Duration::from_secs(15);
 

@@ -13,10 +13,10 @@ use diesel::{
 use futures_util::FutureExt;
 
 use super::{
-    Shared,
     judge::Judge,
     lost,
     make::{self, Recipient},
+    shared::Shared,
 };
 use crate::{
     log::{self, Event, LogPart},

@@ -14,7 +14,6 @@ use tokio::{
 };
 
 use super::{
-    Shared,
     attempt::{self, Done, Ending},
     beside::Beside,
     check::Unsent,
@@ -23,6 +22,7 @@ use super::{
     lost,
     queue::Queue,
     record::{self, Ended, Recorded},
+    shared::Shared,
     turns::Turns,
 };
 

@@ -15,7 +15,7 @@ use diesel::{
     sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz},
 };
 
-use super::super::Shared;
+use super::super::shared::Shared;
 
 const PAGE: i32 = 100;
 

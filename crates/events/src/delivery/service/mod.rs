@@ -1,5 +1,6 @@
 //! The service of deliveries: lists of deliveries, test events, redrives and replays.
 
+mod call;
 mod find;
 mod progress;
 mod redrive;
@@ -10,26 +11,16 @@ pub use test_event::RATE_LIMIT as TEST_RATE_LIMIT;
 
 use std::sync::Arc;
 
-use authority_api::{
-    error::ApiError,
-    idempotency::IdempotencyKey,
-    identity::{Caller, admitted},
-    page_token::PageTokens,
-};
+use authority_api::page_token::PageTokens;
 use authority_model::{
     proto::events::*,
-    record::RpcRequest,
     service::{Reply, WebhookDeliveryService},
-    validate::Validate,
-};
-use authority_store::{self as store, Db, RunQueryDsl};
-use diesel::{
-    OptionalExtension, QueryableByName,
-    sql_types::{Array, Text},
 };
 use tonic::{Request, Response};
 
-use super::{Deliveries, Shared};
+use call::Call;
+
+use super::{deliveries::Deliveries, shared::Shared};
 
 impl Deliveries {
     /// Returns the service of deliveries.
@@ -39,56 +30,6 @@ impl Deliveries {
 }
 
 struct Handlers(Arc<Shared>);
-
-/// An admitted call. The caller may see all events of the tenant.
-struct Call<T> {
-    caller: Caller,
-    key: Option<IdempotencyKey>,
-    request: T,
-}
-
-impl<T: RpcRequest + Validate> Call<T> {
-    fn of(call: Request<T>) -> Result<Self, ApiError> {
-        let key = IdempotencyKey::of(&call)?;
-        let (caller, request) = admitted(call)?;
-        caller.unbound("see deliveries, which cover all events of the tenant")?;
-        Ok(Self { caller, key, request })
-    }
-}
-
-/// An endpoint that is visible to the caller.
-#[derive(QueryableByName)]
-struct Seen {
-    #[diesel(sql_type = Text)]
-    tenant_id: String,
-    #[diesel(sql_type = Text)]
-    tenant_state: String,
-    #[diesel(sql_type = Array<Text>)]
-    event_types: Vec<String>,
-}
-
-impl Seen {
-    async fn find(db: &mut Db, id: &str) -> Result<Self, ApiError> {
-        Self::read(db, id, "").await
-    }
-
-    /// Finds the endpoint and prevents its deletion until the transaction ends.
-    async fn lock(db: &mut Db, id: &str) -> Result<Self, ApiError> {
-        Self::read(db, id, "FOR SHARE OF e").await
-    }
-
-    async fn read(db: &mut Db, id: &str, lock: &str) -> Result<Self, ApiError> {
-        let query = [
-            "SELECT e.tenant_id, t.state AS tenant_state, e.event_types FROM webhook_endpoints e \
-             JOIN tenants t ON t.id = e.tenant_id WHERE e.id = $1 AND e.state <> 'deleted' ",
-            lock,
-        ];
-        let query = diesel::sql_query(query.concat());
-        let found = query.bind::<Text, _>(id).get_result(db).await.optional();
-        let found: Option<Self> = found.map_err(store::Error::from)?;
-        found.ok_or_else(|| ApiError::not_found("webhook_endpoint", id))
-    }
-}
 
 #[tonic::async_trait]
 impl WebhookDeliveryService for Handlers {

@@ -12,7 +12,7 @@ use diesel::{
     sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz},
 };
 
-use super::{super::Shared, find::exists};
+use super::{super::shared::Shared, find::exists};
 
 pub(super) const KIND: &str = "replay";
 const PAGE: i32 = 100;

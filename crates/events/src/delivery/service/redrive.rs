@@ -9,8 +9,9 @@ use authority_store::{self as store, RunQueryDsl};
 use diesel::sql_types::Text;
 
 use super::{
-    super::{Shared, make},
-    Call, Seen, find,
+    super::{make, shared::Shared},
+    call::{Call, Seen},
+    find,
 };
 
 const DEAD: &str = "dead";

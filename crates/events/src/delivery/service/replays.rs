@@ -26,10 +26,10 @@ use diesel::{
 
 use super::{
     super::{
-        Shared,
         make::{self, Recipient},
+        shared::Shared,
     },
-    Call, Seen,
+    call::{Call, Seen},
     progress::{KIND, show},
 };
 use crate::log;

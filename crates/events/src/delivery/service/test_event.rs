@@ -26,13 +26,13 @@ use tonic::Response;
 
 use super::{
     super::{
-        Shared,
         attempt::{Message, Outcome},
         check::Unsent,
         endpoint::{COLUMNS, Endpoint, EndpointRow},
         places::count_held,
+        shared::Shared,
     },
-    Call, Seen,
+    call::{Call, Seen},
 };
 
 /// The rate limit of test events for each endpoint.
