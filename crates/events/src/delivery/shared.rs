@@ -38,7 +38,7 @@ impl Shared {
     /// receivers to know it.
     pub(super) fn signer(&self, suites: &[Suite]) -> Option<Arc<Signer>> {
         if *suites == [Suite::StandardWebhooks] {
-            return Some(self.keys.signer(Purpose::Webhook)); // not used by this suite
+            return Some(self.keys.signer(Purpose::Webhook)); // Standard Webhooks doesn't use it
         }
         self.keys.webhook_signer()
     }

@@ -9,8 +9,11 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
 use super::{
-    Fault, KeySet, LogTrust, NO_KEY, canonical, canonical_without, digest, need, pack,
+    canonical::{canonical, canonical_without, digest},
+    fault::{Fault, need},
+    pack,
     shape::{DIGEST, GATHERED, Shape, fit},
+    trust::{KeySet, LogTrust, NO_KEY},
 };
 use crate::{Salts, Sealed, log::note::LogKey, replay::differences};
 

@@ -11,9 +11,12 @@ use chrono::DateTime;
 use serde_json::Value;
 
 use super::{
-    Fault, KeySet, canonical, digest, need, pack, read,
+    canonical::{canonical, digest},
+    fault::{Fault, need},
+    pack, read,
     shape::{EXPORT_END, EXPORT_LINE, fit},
     signed,
+    trust::KeySet,
 };
 
 /// The reason why an export or its packs are not valid.

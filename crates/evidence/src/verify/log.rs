@@ -2,7 +2,12 @@
 
 use serde_json::Value;
 
-use super::{Fault, LogTrust, canonical_without, need, read::under};
+use super::{
+    canonical::canonical_without,
+    fault::{Fault, need},
+    read::under,
+    trust::LogTrust,
+};
 use crate::{
     digest_text,
     log::{

@@ -3,9 +3,12 @@
 use serde_json::Value;
 
 use super::{
-    Fault, KeySet, NO_KEY, Trust, Valid, canonical_without, need, read,
+    canonical::canonical_without,
+    fault::{Fault, need},
+    read,
     shape::{MANIFEST, fit},
     signed,
+    trust::{KeySet, NO_KEY, Trust, Valid},
 };
 use crate::archive::{ARCHIVE_KIND, Content, Manifest};
 

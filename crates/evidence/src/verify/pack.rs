@@ -5,7 +5,12 @@ use authority_ids::{DecisionId, EvidenceId};
 use chrono::DateTime;
 use serde_json::Value;
 
-use super::{Fault, KeySet, LogTrust, canonical, digest, log, need, signed};
+use super::{
+    canonical::{canonical, digest},
+    fault::{Fault, need},
+    log, signed,
+    trust::{KeySet, LogTrust},
+};
 
 /// Checks a pack. `at` is the pack's path with a dot, or empty.
 pub(super) fn check(

@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use authority_ids::TenantId;
 
 use super::{
-    BUNDLE_KIND, Fault, Trust, Valid,
     export::{ExportFault, Exported},
-    need, read, verify,
+    fault::{Fault, need},
+    file::verify,
+    read,
+    trust::{Trust, Valid},
 };
+use crate::bundle::BUNDLE_KIND;
 
 /// The leaves of a log that belong to an export: all from the first to the last.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::{Fault, need};
+use super::fault::{Fault, need};
 
 /// 2^53. From this number on, a double cannot represent every integer.
 const BEYOND: f64 = 9_007_199_254_740_992.0;

@@ -3,12 +3,20 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
-use super::{BUNDLE_KIND, Fault, PACK_KIND, Trust, log, need, read, signed};
-use crate::log::{
-    note::{Checkpoint, SignedCheckpoint},
-    proof::InclusionProof,
-    tree::Hash,
-    verify::verify_consistency,
+use super::{
+    fault::{Fault, need},
+    log, read, signed,
+    trust::Trust,
+};
+use crate::{
+    bundle::BUNDLE_KIND,
+    log::{
+        note::{Checkpoint, SignedCheckpoint},
+        proof::InclusionProof,
+        tree::Hash,
+        verify::verify_consistency,
+    },
+    pack::PACK_KIND,
 };
 
 /// Verifies that a file's checkpoint and one seen elsewhere are of the same history.

@@ -4,7 +4,10 @@ use authority_ids::{DecisionId, EvidenceId, RecordId};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
-use super::{Fault, need, read::under};
+use super::{
+    fault::{Fault, need},
+    read::under,
+};
 use crate::is_hex;
 
 /// The form of a value.

@@ -6,7 +6,10 @@ use base64::{
 };
 use serde_json::{Value, json};
 
-use super::{Fault, KeySet, NO_KEY, need};
+use super::{
+    fault::{Fault, need},
+    trust::{KeySet, NO_KEY},
+};
 use crate::is_hex;
 use authority_crypto::{sha256, verify_with_jwk};
 
