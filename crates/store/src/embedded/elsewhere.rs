@@ -12,7 +12,7 @@ use std::{
 
 use authority_crypto::random;
 
-use super::Error;
+use super::error::Error;
 
 /// The folder for these databases. It is used when the service runs as root, because the database's
 /// user often cannot enter root's own folders.

@@ -9,7 +9,11 @@ use std::{
 };
 
 use super::{
-    Error, LOGIN, OWNER, Options, PAUSE, place::ServerFolder, process, programs::Programs,
+    error::Error,
+    options::{LOGIN, OWNER, Options, PAUSE},
+    place::ServerFolder,
+    process,
+    programs::Programs,
 };
 
 /// The server's settings. `fsync` and `synchronous_commit` stay on.

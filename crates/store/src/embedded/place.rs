@@ -14,8 +14,8 @@ use std::{
 use nix::unistd::{User, geteuid};
 
 use super::{
-    Error,
     elsewhere::{self, fingerprint},
+    error::Error,
 };
 use authority_process::folder::data_folder;
 

@@ -5,7 +5,7 @@ use std::{
     process::Command,
 };
 
-use super::Error;
+use super::error::Error;
 
 /// The oldest version with sufficient partition triggers and procedures for the migrations.
 const OLDEST: u32 = 14;

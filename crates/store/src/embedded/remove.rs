@@ -9,7 +9,7 @@ use std::{
 
 use nix::fcntl::OFlag;
 
-use super::{Embedded, Error, Options, elsewhere};
+use super::{elsewhere, error::Error, options::Options, server::Embedded};
 
 /// Removes the database of this data folder, unless a process uses it. Returns whether it existed.
 ///
