@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, collections::HashSet};
 
-use super::{Reader, number, scalar::NUL, text::Stop};
+use super::{Reader, from_text::NUL, number, text::Stop};
 use crate::{
     problems::Path,
     shape::Kind,

@@ -1,6 +1,7 @@
 //! Converts JSON text to protobuf bytes in one pass, by [`Shape`]. Finds every problem of the text.
 
 mod free;
+mod from_text;
 mod number;
 mod scalar;
 mod text;
@@ -17,9 +18,9 @@ use crate::{
     shape::{Cardinality, Field, Kind, Shape},
     wire::{self, Wire},
 };
+pub use from_text::NUL;
+pub(crate) use from_text::from_text;
 pub use number::BEYOND;
-pub use scalar::NUL;
-pub(crate) use scalar::from_text;
 pub(crate) use text::Stop;
 use text::{DEPTH, Text};
 

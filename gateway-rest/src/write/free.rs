@@ -1,10 +1,10 @@
 //! `google.protobuf.Struct`, `Value` and `ListValue` as JSON.
 
-use super::{
-    DEPTH,
-    literal::{double, text},
-};
+use super::literal::{double, text};
 use crate::wire::{Input, Malformed, Value};
+
+/// The maximum nesting of messages and of free-form values; protects the stack against crafted bytes.
+pub(super) const DEPTH: u8 = 64;
 
 /// Writes a Struct with sorted names: equal objects become equal texts.
 pub(super) fn object(out: &mut Vec<u8>, bytes: &[u8], depth: u8) -> Result<(), Malformed> {
