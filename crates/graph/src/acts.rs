@@ -8,8 +8,8 @@ use authority_model::proto::approval::ApprovalAct;
 use chrono::{DateTime, Utc};
 
 use super::{
-    TenantHandle,
     approvers::ProposedAction,
+    graph::TenantHandle,
     node::{Addresses, Maker},
     persons::{Person, Persons, subject},
     tenant::TenantGraph,

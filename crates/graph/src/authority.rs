@@ -15,9 +15,8 @@ use authority_model::{
 use chrono::TimeDelta;
 
 use super::{
-    decision_limits,
     delegation_row::delegation,
-    fields::{ENDED, patterns, window},
+    fields::{ENDED, patterns, per_second, window},
     node::{self, Profile},
     rows::{acts_in, principal, purpose, tenant, uses},
     tenant::TenantGraph,
@@ -69,7 +68,7 @@ impl Authority for registry::Tenant {
                 .open_requests_per_agent
                 .and_then(|most| most.try_into().ok())
                 .unwrap_or_default(),
-            decisions_per_second: self.decisions_per_second.map(decision_limits::per_second),
+            decisions_per_second: self.decisions_per_second.map(per_second),
         };
     }
 

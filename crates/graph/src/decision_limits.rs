@@ -2,7 +2,7 @@
 
 use authority_ids::{ApiKeyId, TenantId};
 
-use super::Graph;
+use super::graph::Graph;
 
 /// A limit that is set in a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,12 +11,6 @@ pub struct DecisionLimit {
     /// The limited API key; `None` for a limit on all decisions of the tenant.
     pub key_id: Option<ApiKeyId>,
     pub per_second: u32,
-}
-
-/// Reads a limit. A value that is out of range becomes the lowest limit; Postgres does not store
-/// such values.
-pub(super) fn per_second(limit: i32) -> u32 {
-    u32::try_from(limit).unwrap_or(1).max(1)
 }
 
 impl Graph {

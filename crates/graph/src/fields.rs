@@ -20,3 +20,9 @@ pub(super) fn window(from: Option<Time>, until: Option<Time>) -> Option<Window> 
 
 /// A period that is over at any time.
 pub(super) const ENDED: Window = Window { from: None, until: Some(DateTime::UNIX_EPOCH) };
+
+/// Reads a limit. A value that is out of range becomes the lowest limit; Postgres does not store
+/// such values.
+pub(super) fn per_second(limit: i32) -> u32 {
+    u32::try_from(limit).unwrap_or(1).max(1)
+}

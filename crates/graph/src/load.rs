@@ -14,7 +14,9 @@ use diesel_async::RunQueryDsl;
 use parking_lot::RwLock;
 use tokio::sync::{Notify, watch};
 
-use super::{Graph, Settings, api_key::KeyRow, clock_distance::ClockDistance, log, tables};
+use super::{
+    clock_distance::ClockDistance, graph::Graph, key_row::KeyRow, log, settings::Settings, tables,
+};
 use authority_crypto::ErasedNames;
 use authority_process::clock::Clock;
 use authority_store::{Db, Error, Store};

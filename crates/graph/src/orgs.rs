@@ -1,13 +1,8 @@
 //! Tenants by the organisation that their people sign in with.
 
-use std::collections::HashMap;
-
 use authority_ids::TenantId;
 
-use super::{Graph, tenant::TenantGraph};
-
-/// The tenant of each organisation. Deleted tenants are not included.
-pub(super) type Orgs = HashMap<Box<str>, TenantId>;
+use super::{graph::Graph, tenant::TenantGraph};
 
 impl TenantGraph {
     /// Returns the organisation of this tenant's people.

@@ -4,7 +4,10 @@ use authority_ids::TenantId;
 use authority_model::schema::tenant_revisions;
 use diesel::{prelude::*, sql_types::Bool};
 
-use super::{Error, Graph, TenantHandle, persons::Persons};
+use super::{
+    graph::{Error, Graph, TenantHandle},
+    persons::Persons,
+};
 use authority_decision::{Gathered, Request};
 use authority_store::{self as store, Db, RunQueryDsl};
 

@@ -12,10 +12,10 @@ use diesel_async::RunQueryDsl;
 use futures_util::{Stream, TryStreamExt, future::BoxFuture};
 
 use super::{
-    Graph,
-    api_key::{API_KEYS, KeyRow},
     authority::Authority,
     event_demand::EventDemand,
+    graph::Graph,
+    key_row::{API_KEYS, KeyRow},
     log::Changed,
     reality::{AnchorRow, DriftRow, HeadRow, OverrideRow},
     tenant::TenantGraph,

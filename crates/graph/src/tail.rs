@@ -15,8 +15,8 @@ use tokio::sync::Mutex;
 use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 
 use super::{
-    Graph,
-    api_key::API_KEYS,
+    graph::Graph,
+    key_row::API_KEYS,
     log::{self, Moved},
     tables::{self, Rows},
 };
