@@ -1,6 +1,6 @@
 //! Agent Authority: decides whether an AI agent's action is permitted, explains why, and proves it.
 //!
-//! This crate is the server: `app.rs` builds it from the crates in `crates/`. See ARCHITECTURE.md
+//! This crate is the server: `app/build.rs` builds it from the crates in `crates/`. See ARCHITECTURE.md
 //! for an overview.
 
 pub mod app;

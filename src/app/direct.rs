@@ -19,7 +19,7 @@ use http::{HeaderValue, Method, Request, Response, Version, header};
 use tonic::{codegen::StdError, service::Routes};
 use tower::Service;
 
-use super::{GRPC_LIMIT, connections, deciding::decides};
+use super::{connections, deciding::decides, grpc_limit::GRPC_LIMIT};
 use crate::{
     routes::ROUTES,
     transport::{Direct, is_grpc},

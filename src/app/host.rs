@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tonic::Status;
 
 use super::{
-    GRPC_LIMIT,
     document::GET_OPEN_API,
+    grpc_limit::GRPC_LIMIT,
     measure::{Called, Operation},
     overload::Overload,
 };

@@ -16,7 +16,7 @@ use authority_webhook::destination::{AddressRules, RuleError, UrlRules};
 use rustls::RootCertStore;
 use rustls_pki_types::{CertificateDer, pem::PemObject};
 
-use super::Error;
+use super::error::Error;
 
 /// The configured ring; `None` only in development, which creates one.
 pub(super) fn ring(config: &Config) -> Result<Option<KeyRing>, keys::Error> {

@@ -8,11 +8,12 @@ use tokio::{task::JoinSet, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    App, DatabaseError, Error, Parts, RING_FILE,
     addresses::{Addresses, ListenError, Listening},
-    database::Database,
+    build::{App, Parts, RING_FILE},
+    database::{Database, Error as DatabaseError},
     demo::{self, Demo},
     descriptors,
+    error::Error,
 };
 use crate::{
     telemetry::Metrics,

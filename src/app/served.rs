@@ -1,6 +1,6 @@
 //! All services of an address: gRPC, gRPC-Web and REST, and the pages.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use authority_api::identity::AuthenticateLayer;
 use authority_config::Config;
@@ -14,9 +14,9 @@ use tower::{
 };
 
 use super::{
-    Error, client_of,
     deadline::DeadlineLayer,
     direct::{BelowRest, Deciding, direct},
+    error::Error,
     front::{FrontPage, front},
     grpc::{GrpcOnlyLayer, UnknownMethodLayer},
     host::RestHost,
@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     routes::ROUTES,
-    transport::{Entry, normalize_grpc_web},
+    transport::{Entry, Peer, normalize_grpc_web},
 };
 
 pub(super) struct Served {
@@ -84,4 +84,9 @@ impl Served {
         let router = layered(web.merge(pages).fallback_service(rest));
         Ok((Entry { direct: Some(direct), router }, worker))
     }
+}
+
+/// The client's address, as the transport provides it; `None` for a call within the process.
+pub(super) fn client_of(extensions: &http::Extensions) -> Option<IpAddr> {
+    extensions.get::<Peer>()?.client
 }

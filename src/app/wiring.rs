@@ -28,7 +28,7 @@ use axum::Router;
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 
-use super::{Error, named, overload::Overload};
+use super::{error::Error, named, overload::Overload};
 use crate::{
     directory::contract,
     receipts::{Peer, Receipts},
