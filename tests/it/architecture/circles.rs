@@ -16,50 +16,17 @@ type Uses = BTreeMap<Vec<String>, BTreeSet<Vec<String>>>;
 /// The maximum number of files of its crate that a file uses, except the root of a folder.
 const MOST_USED: usize = 20;
 
-/// Folders in which the root uses the files below it, and these files use items of the root. Shared
-/// items belong in a file of their own: no folder may be added.
-const CIRCULAR_FOLDERS: &[&str] = &[
-    "crates/console/src/approvals",
-    "crates/console/src/policies",
-    "crates/console/src/records",
-    "crates/store/src/embedded",
-    "crates/events/src/delivery",
-    "crates/events/src/delivery/service",
-    "crates/evidence/src/verify",
-    "crates/model/src/access",
-    "gateway-rest/src/read",
-    "gateway-rest/src/write",
-    "src/app",
-];
-
 #[test]
 fn files_do_not_use_each_other_in_circles() {
     let mut faults = Vec::new();
     for source in sources() {
-        let mut uses = uses(&source);
-        uses.retain(|file, _| !is_circular(&source, file));
-        for (file, used) in in_circles(uses) {
+        for (file, used) in in_circles(uses(&source)) {
             let used: Vec<_> = used.iter().map(|path| path.join("::")).collect();
             let (source, file) = (source.display(), file.join("::"));
             faults.push(format!("{source}: `{file}` uses {}", used.join(", ")));
         }
     }
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
-}
-
-#[test]
-fn each_circular_folder_would_close_a_circle() {
-    let mut circular = Vec::new();
-    for source in sources() {
-        let all = uses(&source);
-        for file in all.keys().filter(|file| is_circular(&source, file)) {
-            let mut uses = all.clone();
-            uses.retain(|other, _| other == file || !is_circular(&source, other));
-            circular.extend((!in_circles(uses).is_empty()).then(|| folder(&source, file)));
-        }
-    }
-    circular.sort();
-    assert_eq!(circular, CIRCULAR_FOLDERS, "remove a folder that is in no circle");
 }
 
 #[test]
@@ -74,10 +41,6 @@ fn no_file_uses_many_others() {
         }
     }
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
-}
-
-fn is_circular(source: &Path, module: &[String]) -> bool {
-    CIRCULAR_FOLDERS.contains(&&*folder(source, module))
 }
 
 /// The source folder of each crate.
