@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// An archived month in a bucket.
-pub struct Found {
+pub struct ArchivedMonth {
     /// `<slug>/<month>`, or shorter if the bucket's URL names a folder below the archive.
     pub folder: String,
     /// The manifest's name.
@@ -33,7 +33,7 @@ pub struct Damage {
     pub what: String,
 }
 
-impl Found {
+impl ArchivedMonth {
     /// Returns the manifest's name, relative to the URL.
     pub fn path(&self) -> String {
         names::path(&self.folder, &self.name)
@@ -62,7 +62,7 @@ impl Found {
 ///
 /// # Errors
 /// The bucket cannot be read.
-pub async fn list(bucket: &Bucket, trust: &Trust) -> Result<Vec<Found>, Error> {
+pub async fn list(bucket: &Bucket, trust: &Trust) -> Result<Vec<ArchivedMonth>, Error> {
     let mut found = Vec::new();
     for object in bucket.list("").await? {
         let (folder, name) = object.name.rsplit_once('/').unwrap_or(("", &object.name));
@@ -75,7 +75,7 @@ pub async fn list(bucket: &Bucket, trust: &Trust) -> Result<Vec<Found>, Error> {
             Err(bucket::Error::Unfit(_, why)) => Err(Fault::Unreadable(format!("it {why}"))),
             text => verify_manifest(&text?, trust),
         };
-        found.push(Found { folder: folder.to_owned(), name: name.to_owned(), manifest });
+        found.push(ArchivedMonth { folder: folder.to_owned(), name: name.to_owned(), manifest });
     }
     Ok(found)
 }
@@ -84,7 +84,7 @@ pub async fn list(bucket: &Bucket, trust: &Trust) -> Result<Vec<Found>, Error> {
 ///
 /// The service reads only one manifest of a folder. The second manifest was copied there, or was
 /// written by a node that died.
-pub fn doubled(found: &[Found]) -> impl Iterator<Item = (&Found, &Found)> {
+pub fn doubled(found: &[ArchivedMonth]) -> impl Iterator<Item = (&ArchivedMonth, &ArchivedMonth)> {
     found.iter().zip(found.iter().skip(1)).filter(|(one, other)| one.folder == other.folder)
 }
 
@@ -94,7 +94,7 @@ pub fn doubled(found: &[Found]) -> impl Iterator<Item = (&Found, &Found)> {
 /// The bucket cannot be read.
 pub async fn inspect(
     bucket: &Bucket,
-    found: &Found,
+    found: &ArchivedMonth,
     manifest: &Manifest,
     trust: &Trust,
 ) -> Result<Vec<Damage>, Error> {

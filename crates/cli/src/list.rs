@@ -33,7 +33,7 @@ pub struct List {
 }
 
 /// A response of the service with records.
-pub(crate) struct Found {
+pub(crate) struct RecordPage {
     /// The body as received.
     body: String,
     /// The other members of the response.
@@ -100,14 +100,14 @@ impl List {
         server: &Server,
         id: &str,
         filter: &impl Serialize,
-    ) -> Result<Found, Failure> {
+    ) -> Result<RecordPage, Failure> {
         let mut path = server.path(self.path);
         path.iter_mut().filter(|segment| **segment == ID).for_each(|segment| *segment = id);
-        Found::of(server, server.get(&path, filter).await?, self.member)
+        RecordPage::of(server, server.get(&path, filter).await?, self.member)
     }
 }
 
-impl Found {
+impl RecordPage {
     /// Reads the records in a member of this response.
     pub(crate) fn of(server: &Server, body: String, member: &str) -> Result<Self, Failure> {
         let mut rest = server.json(&body)?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use authority_archive::{
     Bucket, Error,
-    offline::{self, Found},
+    offline::{self, ArchivedMonth},
 };
 use authority_evidence::{
     archive::Manifest,
@@ -86,7 +86,7 @@ pub(super) const NEWER_KEYS: &str =
     "save the service's /.well-known/jwks.json again: its keys are replaced from time to time";
 
 /// Finds all archives below a URL. It is an error if there are none.
-async fn find(bucket: &Bucket, url: &str, trust: &Trust) -> Result<Vec<Found>, Failure> {
+async fn find(bucket: &Bucket, url: &str, trust: &Trust) -> Result<Vec<ArchivedMonth>, Failure> {
     let found = offline::list(bucket, trust).await.map_err(failure)?;
     if found.is_empty() {
         return Err(Failure::usage(format!("no archive manifest found below {url}")));
@@ -134,7 +134,7 @@ async fn verify(url: &str, trust: &Trust, require_trust: bool) -> Result<Command
 /// Returns all faults of an archive with an intact manifest.
 async fn wrong(
     bucket: &Bucket,
-    archive: &Found,
+    archive: &ArchivedMonth,
     manifest: &Manifest,
     valid: &Valid,
     trust: &Trust,
@@ -167,11 +167,11 @@ async fn list(url: &str) -> Result<CommandOutput, Failure> {
 }
 
 /// The archive's folder, or its manifest if the URL is the folder.
-fn place(found: &Found) -> &str {
+fn place(found: &ArchivedMonth) -> &str {
     if found.folder.is_empty() { &found.name } else { &found.folder }
 }
 
-fn line(found: &Found) -> String {
+fn line(found: &ArchivedMonth) -> String {
     match &found.manifest {
         Ok((manifest, _)) => {
             format!("{}: {}, {}", place(found), counted(manifest), manifest.archived_at)
@@ -180,7 +180,7 @@ fn line(found: &Found) -> String {
     }
 }
 
-fn shown(found: &Found) -> Value {
+fn shown(found: &ArchivedMonth) -> Value {
     match &found.manifest {
         Ok((manifest, _)) => json!({
             "folder": found.folder, "manifest": found.name, "tenant_id": manifest.tenant_id,

@@ -181,7 +181,7 @@ struct Streams {
 }
 
 #[derive(Deserialize)]
-struct Found {
+struct StoredMessage {
     message: Message,
 }
 
@@ -203,7 +203,7 @@ async fn last(client: &Client, subject: &str) -> Result<Option<Bytes>, String> {
     let Some(name) = name else { return Ok(None) };
     let last = json!({ "last_by_subj": subject });
     match ask(client, &format!("STREAM.MSG.GET.{name}"), &last).await? {
-        Response::Done(Found { message }) => {
+        Response::Done(StoredMessage { message }) => {
             let data = STANDARD.decode(message.data).map_err(|error| error.to_string())?;
             Ok(Some(data.into()))
         }

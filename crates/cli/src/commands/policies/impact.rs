@@ -8,7 +8,7 @@ use crate::{
     arguments::tenant,
     connect::{Connector, ServerArgs},
     files::Candidate,
-    list::Found,
+    list::RecordPage,
     outcome::{CommandOutput, Failure},
     server::Server,
     tenant::meant,
@@ -92,7 +92,7 @@ struct Asked {
     /// The problems and warnings that a write of the candidates would return.
     findings: Vec<String>,
     /// The changes.
-    found: Found,
+    found: RecordPage,
 }
 
 async fn ask(server: &Server, question: &Value) -> Result<Asked, Failure> {
@@ -108,7 +108,7 @@ async fn ask(server: &Server, question: &Value) -> Result<Asked, Failure> {
         },
     );
     let findings = Candidate::findings(&found);
-    let mut found = Found::of(server, body, "changed")?;
+    let mut found = RecordPage::of(server, body, "changed")?;
     for changed in &mut found.records {
         for side in ["before", "after"] {
             changed[side] = outcome(&changed[side]).into();
