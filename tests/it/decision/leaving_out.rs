@@ -9,8 +9,10 @@ use std::sync::Arc;
 
 use authority_decision::{
     Amount, Draft, Facts, Gathered, Reason, Request, Target, Verdict, decide,
-    facts::{Constraints, Used},
+    facts::{Constraints, Tool, Used},
+    levels::{EffectClass, OversightMode, Reversibility, RiskTier},
     moment::Window,
+    request::{ActionDeclaration, ActionRiskClassification},
 };
 use proptest::{collection::vec, prelude::any};
 
@@ -223,6 +225,58 @@ fn a_declaration_only_raises() {
             Draft { action_declaration, action_risk_classification, ..world.draft.clone() };
         let silent = ask(&silent);
         if asked.contains(&silent.reason_code) {
+            assert!(!ask(&world.draft).decision.permits(), "{}", silent.reason_code);
+        }
+        Ok(())
+    });
+    if let Err(why) = outcome {
+        panic!("{why}");
+    }
+}
+
+/// Returns a tool that also declares each field that this tool leaves out.
+fn declaring_all(tool: &Arc<Tool>) -> Arc<Tool> {
+    let declared = tool.action_declaration.unwrap_or_default();
+    let classified = tool.action_risk_classification.unwrap_or_default();
+    let mode = classified.required_oversight_mode;
+    Arc::new(Tool {
+        action_declaration: Some(ActionDeclaration {
+            effect_class: declared.effect_class.or(Some(EffectClass::Informational)),
+            reversibility: declared.reversibility.or(Some(Reversibility::Reversible)),
+            rollback_available: declared.rollback_available.or(Some(true)),
+        }),
+        action_risk_classification: Some(ActionRiskClassification {
+            risk_tier: classified.risk_tier.or(Some(RiskTier::Minimal)),
+            required_oversight_mode: mode.or(Some(OversightMode::Auto)),
+        }),
+        ..Tool::clone(tool)
+    })
+}
+
+/// If the tools declare every field, a declaration of the caller permits nothing, whatever a policy
+/// compares the declared values with.
+#[test]
+fn a_declaration_avoids_no_policy() {
+    let statements = [&UNGUARDED[..], &ON_DECLARATIONS].concat();
+    let outcome = runner(8_000).run(&vec(any::<u8>(), 0..700), |bytes| {
+        let mut world = worlds::draw(&bytes);
+        world.tools = world.tools.iter().map(declaring_all).collect();
+        let facts = under_one_authority(&world.facts, &statements);
+        let mut facts = world.facts_with_tools(&facts, &world.draft);
+        for uses in &mut Arc::make_mut(&mut facts.gathered).uses {
+            if let Used::Tool(tool) = &mut uses.used {
+                *tool = declaring_all(tool);
+            }
+        }
+        if facts.gathered.tool.is_none() && facts.gathered.joined_terms.is_none() {
+            return Ok(());
+        }
+        let ask = |draft: &Draft| decide(&Request::new(draft.clone()).unwrap(), &facts, world.at);
+        let (action_declaration, action_risk_classification) = (None, None);
+        let silent =
+            Draft { action_declaration, action_risk_classification, ..world.draft.clone() };
+        let silent = ask(&silent);
+        if !silent.decision.permits() {
             assert!(!ask(&world.draft).decision.permits(), "{}", silent.reason_code);
         }
         Ok(())

@@ -72,6 +72,42 @@ async fn a_permit_by_a_row_on_a_tool_is_for_that_tool() {
     assert_eq!((status, &answer["tool_id"]), (200, &json!(tickets)), "{answer:#}");
 }
 
+/// The demonstration's payment tool declares `financial`. A policy on this value also matches a
+/// request that declares a riskier effect.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_avoids_no_policy_by_declaring_a_riskier_effect() {
+    let (app, client, _) = demo().await;
+    let payments = tool(&app, "payments").await;
+    let mut questions = vec![asking(1200.0, "DE")];
+    for effect in ["informational", "financial", "physical_actuation", "safety_critical"] {
+        let mut question = asking(1200.0, "DE");
+        question["action_declaration"] = json!({"effect_class": effect});
+        questions.push(question.clone());
+        question["tool_id"] = json!(payments);
+        questions.push(question);
+    }
+    let on_effect = "forbid(principal, action, resource) \
+                     when { context has effect_class && context.effect_class == \"financial\" };";
+    for (cedar, target) in [
+        ("forbid(principal, action, resource);", "effect_class:financial"),
+        (on_effect, "action:payment.*"),
+    ] {
+        for question in &questions {
+            let answer = ask(&client, question).await;
+            assert_eq!(answer["decision"], "allow", "{question:#} {answer:#}");
+        }
+        let policy = json!({"tenant_id": TENANT, "regime": "own", "cedar": cedar,
+                            "applies_to": [target]});
+        let policy = made(&app, "policies", policy).await["policy"]["id"].clone();
+        for question in &questions {
+            let answer = ask(&client, question).await;
+            assert_eq!(answer["reason_code"], "policy_denied", "{question:#} {answer:#}");
+        }
+        let path = format!("/api/v1/policies/{}", policy.as_str().unwrap());
+        assert_eq!(app.owner().patch(&path, json!({"state": "retired"})).await.0, 200);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn making_a_tool_warns_where_an_action_becomes_stricter() {
     let (app, client, _) = demo().await;

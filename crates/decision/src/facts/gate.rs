@@ -141,6 +141,17 @@ impl Effective {
         self.required = self.required.max(other.required);
     }
 
+    /// Returns this declaration, with the other's value in each field that it lacks.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            effect_class: self.effect_class.or(other.effect_class),
+            reversibility: self.reversibility.or(other.reversibility),
+            rollback_available: self.rollback_available.or(other.rollback_available),
+            risk_tier: self.risk_tier.or(other.risk_tier),
+            required: self.required.or(other.required),
+        }
+    }
+
     /// Whether any field is declared.
     pub fn is_declared(&self) -> bool {
         *self != Self::default()

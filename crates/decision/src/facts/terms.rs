@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     levels::{AccessLevel, EffectClass, Reversibility, RiskTier},
-    request::draft::{ActionRiskClassification, Draft},
+    request::draft::Draft,
 };
 
 /// The tools that set the terms of a request.
@@ -139,10 +139,12 @@ fn gaps(declared: Effective) -> Effective {
 /// The joint declaration of the request, tools and model.
 #[derive(Clone, Copy)]
 pub(crate) struct Declared {
-    /// The declaration of the request and the model, without the tools.
-    besides_tools: Effective,
-    /// The joint declaration: each field has the riskiest declared value.
-    said: Effective,
+    /// The request's own declaration.
+    own: Effective,
+    /// The declaration of the model.
+    by_model: Effective,
+    /// The strictest declaration of the model and of any tool.
+    by_records: Effective,
     /// The gate's input: the joint declaration, in which a field that a record omits counts as the
     /// worst value. A request can only add to it. The caller's declaration can therefore never
     /// lower the requirements of records.
@@ -158,11 +160,11 @@ impl Declared {
         let mut own = Effective::default();
         own.take(request.action_declaration, request.action_risk_classification);
         let Record { said: by_tools, left_out, silent } = terms.record();
-        let classified = ActionRiskClassification { risk_tier: model, ..<_>::default() };
-        let mut besides_tools = own;
-        besides_tools.take(None, Some(classified));
-        let mut said = besides_tools;
-        said.join(by_tools);
+        let by_model = Effective { risk_tier: model, ..Effective::default() };
+        let mut by_records = by_model;
+        by_records.join(by_tools);
+        let mut said = own;
+        said.join(by_records);
         let mut counted = said;
         // The model's record replaces a tier that a tool's record omits.
         counted.join(Effective {
@@ -170,30 +172,51 @@ impl Declared {
             ..left_out
         });
         if silent && model.is_some() {
-            counted.join(gaps(Effective { risk_tier: model, ..Effective::default() }));
+            counted.join(gaps(by_model));
         } else if silent && own.is_declared() {
             counted.join(gaps(own));
         }
-        let unknown = besides_tools.risk_tier.is_none() && (left_out.risk_tier.is_some() || silent);
+        let in_all = own.risk_tier.or(model);
+        let unknown = in_all.is_none() && (left_out.risk_tier.is_some() || silent);
         let known_tier = said.risk_tier.filter(|_| !unknown);
         let is_declared = own.is_declared() || model.is_some() || !silent;
-        Self { besides_tools, said, counted, known_tier, is_declared }
+        Self { own, by_model, by_records, counted, known_tier, is_declared }
     }
 
     /// Returns the declarations that policies are evaluated on.
     ///
     /// The first is the strictest of all. If no tool is named, a declaration for each tool that
-    /// performs the action follows.
+    /// performs the action follows. If the request raises any of them, all follow again without
+    /// the raise: a policy may test for the value that a record declares, and declaring a riskier
+    /// one must not avoid it.
     pub(crate) fn seen_by_policies(&self, terms: Terms<'_>) -> Vec<Effective> {
+        let mut seen = self.without_raise(terms);
+        let raised = |declared: &Effective| {
+            let mut raised = *declared;
+            raised.join(self.own);
+            raised
+        };
+        let raises = |declared: &Effective| raised(declared) != *declared;
+        if self.own.is_declared() && seen.iter().any(raises) {
+            let count = seen.len();
+            seen.extend_from_within(..);
+            seen.iter_mut().take(count).for_each(|declared| *declared = raised(declared));
+        }
+        seen
+    }
+
+    /// Returns the declarations of records. The request only fills in the fields that they lack.
+    pub(crate) fn without_raise(&self, terms: Terms<'_>) -> Vec<Effective> {
         let by_tools = match terms {
             Terms::Joined(joined) => &joined.declarations[..],
             Terms::Of(_) | Terms::Nobody => &[],
         };
-        let with = |tool: &Effective| {
-            let mut declared = self.besides_tools;
+        let by_records = |tool: &Effective| {
+            let mut declared = self.by_model;
             declared.join(*tool);
             declared
         };
-        std::iter::once(self.said).chain(by_tools.iter().map(with)).collect()
+        let each = std::iter::once(self.by_records).chain(by_tools.iter().map(by_records));
+        each.map(|declared| declared.or(self.own)).collect()
     }
 }

@@ -3,7 +3,8 @@
 //! A request without a tool could be carried out with any tool that performs the action, and the
 //! tools may have different declarations. A policy may test for a milder value, or for the absence
 //! of a field. The strictest declaration alone is therefore not enough: each statement is evaluated
-//! on the strictest declaration and on each tool's own, and the strictest outcome counts.
+//! on the strictest declaration and on each tool's own, and the strictest outcome counts. For the
+//! same reason, a request that raises what records declare is also evaluated without the raise.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -38,7 +39,7 @@ pub struct HeldBy {
 }
 
 /// The maximum number of declarations to evaluate policies on. If there are more, the request must
-/// name a tool.
+/// name a tool. A request that raises them is evaluated on at most as many again.
 const MOST_DECLARATIONS: usize = 64;
 
 const UNSEEN: &str = "the request cannot be shown to policies";
@@ -140,7 +141,9 @@ fn evaluate<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Vec<(&'a Statemen
     };
     let reads = |member: &str| statements.iter().any(|statement| statement.reads(member));
     let declared = read_of(declared, reads);
-    if declared.len() > MOST_DECLARATIONS {
+    // A raise must neither reach nor avoid the limit. It is counted only if it could matter.
+    let unraised = || read_of(candidate.declared.without_raise(candidate.terms), reads).len();
+    if declared.len() > MOST_DECLARATIONS && unraised() > MOST_DECLARATIONS {
         return failed(TOO_MANY);
     }
     // A statement that does not read the declaration is evaluated once.

@@ -213,13 +213,15 @@ fn a_policy_is_evaluated_on_what_each_tool_declares() {
 fn what_is_asked_raises_what_each_tool_declares() {
     let mut world = unnamed(&[tame("tool-1"), tool("tool-2")]);
     let text = "forbid(principal, action, resource)
-                when { !(context has risk_tier) || context.risk_tier == \"minimal\" };";
+                when { !(context has risk_tier) || context.risk_tier == \"high\" };";
     world.gathered.policies = vec![policy(text, Vec::new())];
     assert_eq!(world.decide().reason_code, Reason::PolicyDenied);
     world.draft.action_risk_classification = Some(tier(RiskTier::Limited));
     world.draft.action_declaration =
         Some(ActionDeclaration { rollback_available: Some(true), ..<_>::default() });
     assert_eq!(world.decide().reason_code, Reason::PermissionGranted);
+    world.draft.action_risk_classification = Some(tier(RiskTier::High));
+    assert_eq!(world.decide().reason_code, Reason::PolicyDenied);
 }
 
 /// If tools declare more values than policies can be evaluated on, the request is denied. This only
@@ -276,7 +278,8 @@ fn a_target_matches_whichever_tool_is_used() {
     assert!(denied("effect_class:safety_critical", &both, None));
     assert!(!denied("effect_class:financial", &both, None));
     assert!(denied("effect_class:financial", &both, Some(EffectClass::Financial)));
-    assert!(!denied("effect_class:informational", &both, Some(EffectClass::Financial)));
+    assert!(denied("effect_class:informational", &both, Some(EffectClass::Financial)));
+    assert!(!denied("effect_class:digital_state_change", &both, Some(EffectClass::Financial)));
     assert!(denied("risk_tier:minimal", &both, None) && !denied("risk_tier:high", &both, None));
     let silent = [tame("tool-1"), tool("tool-2")];
     assert!(denied("effect_class:financial", &silent, None), "one tool omits it");

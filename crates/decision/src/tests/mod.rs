@@ -14,6 +14,7 @@ mod joined_terms;
 mod nesting;
 mod places;
 mod purposes;
+mod raised;
 mod reality_rows;
 mod remedies;
 mod renewed;

@@ -139,9 +139,23 @@ impl<'a> World<'a> {
         self.records(way).iter().map(|own| worse(own, &asked)).collect()
     }
 
-    /// Returns the worst of all declarations, which policies see.
-    pub(super) fn declared(&self, way: &Way<'a>) -> Declared {
-        self.each(way).iter().fold(Declared::default(), |all, own| worse(&all, own))
+    /// Returns every declaration that policies see: of the records for each tool, and of all records
+    /// together. Policies see each twice: with the request's values where these are worse, and with
+    /// the request's values only where the records have none.
+    pub(super) fn seen_by_policies(&self, way: &Way<'a>) -> Vec<Declared> {
+        let asked = self.asked();
+        let mut all = self.records(way);
+        all.push(all.iter().fold(Declared::default(), |worst, own| worse(&worst, own)));
+        let raised: Vec<_> = all.iter().map(|own| worse(own, &asked)).collect();
+        let kept = all.iter().map(|own| Declared {
+            any: own.any || asked.any,
+            effect: own.effect.or(asked.effect),
+            reversibility: own.reversibility.or(asked.reversibility),
+            rollback: own.rollback.or(asked.rollback),
+            tier: own.tier.or(asked.tier),
+            mode: own.mode.or(asked.mode),
+        });
+        kept.chain(raised).collect()
     }
 
     pub(super) fn least_oversight(&self, way: &Way<'a>) -> usize {

@@ -160,7 +160,7 @@ impl<'a> World<'a> {
     }
 
     pub(super) fn target(&self, target: &str, way: &Way<'a>) -> bool {
-        let each = self.each(way);
+        let each = self.seen_by_policies(way);
         let Some((class, value)) = target.split_once(':') else { return true };
         let same = |own: Option<&str>| own.is_none_or(|own| own == value);
         match class {
@@ -183,11 +183,11 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Evaluates the statement with the worst declaration and with each tool's declaration. The
-    /// strictest result counts: an error, then a match, then no match.
+    /// Evaluates the statement with each declaration that policies see. The strictest result
+    /// counts: an error, then a match, then no match.
     pub(super) fn statement(&self, number: usize, way: &Way<'a>) -> Option<bool> {
-        let mut speaks = self.statement_on(number, way, &self.declared(way))?;
-        for declared in self.each(way) {
+        let mut speaks = false;
+        for declared in self.seen_by_policies(way) {
             speaks |= self.statement_on(number, way, &declared)?;
         }
         Some(speaks)
