@@ -3,7 +3,7 @@
 
 use authority_model::{proto::delegation::Delegation, schema::delegations};
 
-use crate::flow::{operations::or_not_found, prelude::*};
+use crate::flow::{operations::or_not_found, prelude::*, version::IfMatch};
 use authority_ids::DelegationId;
 
 /// Returns the id of a delegation's line.
@@ -23,6 +23,22 @@ pub(crate) async fn newest(
         row = or_not_found(Delegation::lock(db, within, &next).await, &next)?;
     }
     Ok(row)
+}
+
+/// Checks the condition of `If-Match` for a change of `newest` that names the delegation `id` of its
+/// line. The client may have read either of them: the version of one must match.
+pub(crate) async fn check_version(
+    db: &mut Db,
+    if_match: &IfMatch,
+    newest: &Delegation,
+    id: &str,
+) -> Result<(), Error> {
+    let checked = if_match.check(newest);
+    if checked.is_ok() || newest.id == id {
+        return checked;
+    }
+    let named = Delegation::lock(db, Some(&row_id(newest.tenant_id())?), id).await;
+    if_match.check(&or_not_found(named, id)?)
 }
 
 /// Returns the id of the newest delegation of the line that contains `id`. `None` if `id` is

@@ -14,7 +14,10 @@ use authority_model::{
     wire::Time,
 };
 
-use super::{delegating_key::DelegatingKey, line::newest};
+use super::{
+    delegating_key::DelegatingKey,
+    line::{check_version, newest},
+};
 use crate::{
     approvals::{APPROVERS, ActContext, ApproverAct, Eligibility, Statement, Terms, act, sign},
     flow::{
@@ -51,7 +54,7 @@ pub(crate) async fn to<Q: RpcRequest + ByIdRequest + Validate>(
         if let Some(key) = delegating {
             key.check_revoke(db, &was).await?;
         }
-        if_match.check(&was)?;
+        check_version(db, &if_match, &was, &id).await?;
         changeable(&was)?;
         if !Q::STATES.contains(&was.state()) {
             return Err(Error::NotAllowed(format!("the delegation is {}", was.state)));
@@ -132,7 +135,7 @@ pub(crate) async fn withdraw(
     let (keys, clock, by) = (registry.keys.clone(), registry.clock.clone(), caller.clone());
     let withdrawn = registry.idempotent(&caller, key, async move |db| {
         let was = newest(db, by.tenant(), &asked.id).await?;
-        if_match.check(&was)?;
+        check_version(db, &if_match, &was, &asked.id).await?;
         changeable(&was)?;
         if was.standing.is_empty() {
             return Err(Error::NotAllowed("the delegation has no standing approval".to_owned()));

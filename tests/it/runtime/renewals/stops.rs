@@ -6,7 +6,7 @@ use super::{
     super::{demo, watch::Lines},
     act, answer, lend, quarantine, read, reason, release, renew, try_renew, under,
 };
-use crate::support::Wishes;
+use crate::support::{Wishes, http};
 use authority_process::clock::Clock;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -68,6 +68,34 @@ async fn ending_any_of_the_line_ends_the_one_in_force() {
     }
     let again = app.owner().post(&format!("/api/v1/delegations/{first}/revoke"), json!({})).await;
     assert_eq!((again.0, &again.1["error"]), (409, &json!("record_is_final")));
+}
+
+/// A client that stops the delegation that it read, under the condition that it is as read, does not
+/// know of a successor.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_version_of_a_renewed_delegation_matches() {
+    let (app, _, demo) = demo().await;
+    let first = lend(&app, &demo, json!({})).await;
+    let path = |id: &str| format!("{}/api/v1/delegations/{id}", app.base_url());
+    let version = async |id: &str| {
+        let read = http().get(path(id)).bearer_auth(app.owner_token()).send().await.unwrap();
+        read.headers()["etag"].to_str().unwrap().to_owned()
+    };
+    let before = version(&first).await;
+    let second = renew(&app, &first, json!({})).await;
+    let (named, newest) = (version(&first).await, version(&second).await);
+    assert_ne!(before, named);
+    let to = async |id: &str, verb: &str, version: &str| {
+        let call = http().post(format!("{}/{verb}", path(id))).bearer_auth(app.owner_token());
+        let call = call.header("if-match", version).json(&json!({}));
+        call.send().await.unwrap().status().as_u16()
+    };
+    assert_eq!(to(&first, "suspend", &before).await, 412);
+    assert_eq!(to(&second, "suspend", &named).await, 412);
+    assert_eq!(to(&first, "suspend", &newest).await, 200);
+    assert_eq!(to(&first, "reinstate", &named).await, 200);
+    assert_eq!(to(&first, "revoke", &named).await, 200);
+    assert_eq!(read(&app, &second).await["state"], "revoked");
 }
 
 /// The filter by a delegation finds the quarantines of its whole line.
