@@ -11,12 +11,15 @@ mod recorder;
 #[cfg_attr(not(feature = "otlp"), path = "no_traces.rs")]
 pub mod traces;
 
-use std::io::{self, IsTerminal};
+use std::{
+    env,
+    io::{self, IsTerminal},
+};
 
 use tracing::Metadata;
 use tracing_subscriber::{
-    EnvFilter, Layer, Registry,
-    filter::{FilterExt, filter_fn},
+    Layer, Registry,
+    filter::{FilterExt, Targets, filter_fn},
     fmt,
     layer::SubscriberExt,
     util::SubscriberInitExt,
@@ -53,21 +56,19 @@ pub fn log(logs: &Logs, traces: Option<&Traces>, otherwise: &str) -> Result<(), 
 type Layers = Vec<Box<dyn Layer<Registry> + Send + Sync>>;
 
 fn layers(logs: &Logs, traces: Option<&Traces>, otherwise: &str) -> Result<Layers, Error> {
-    let filter = if let Ok(filter) = EnvFilter::try_from_default_env() {
+    let by_environment = env::var("RUST_LOG").ok().filter(|filter| !filter.is_empty());
+    let by_environment = by_environment.and_then(|filter| filter.parse::<Targets>().ok());
+    let filter = if let Some(filter) = by_environment {
         filter
     } else {
         let filter = logs.filter.as_deref().unwrap_or(otherwise);
-        EnvFilter::try_new(filter).map_err(|_| Error::Filter(filter.to_owned()))?
+        filter.parse().map_err(|_| Error::Filter(filter.to_owned()))?
     };
     let terminal = io::stderr().is_terminal();
     let format = logs.format.unwrap_or(if terminal { LogFormat::Text } else { LogFormat::Json });
-    let lines = fmt::layer().with_writer(io::stderr).with_ansi(terminal);
+    let lines = fmt::layer().with_writer(io::stderr);
     let lines = match format {
-        LogFormat::Text => {
-            let lines = lines.with_target(false);
-            // The line is first written to a string. For a string, colours are off by default.
-            lines.map_event_format(|format| WithRequestId(format.with_ansi(terminal))).boxed()
-        }
+        LogFormat::Text => lines.with_target(false).map_event_format(WithRequestId).boxed(),
         LogFormat::Json => {
             let lines = lines.json().flatten_event(true).with_current_span(false);
             lines.map_event_format(WithRequestId).boxed()
