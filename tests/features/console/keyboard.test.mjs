@@ -22,11 +22,13 @@ scenario('with keys alone a request is approved', async () => {
   const page = await signedIn(APPROVER);
   await press(page, 'j', isAt(id));
   await page.keyboard.press('Enter');
-  await page.getByRole('link', { name: 'Approve…' }).waitFor();
+  // The script listens to keys only once it runs.
+  await page.locator('html.js').getByRole('link', { name: 'Approve…' }).waitFor();
   await page.keyboard.press('a');
   await page.getByRole('heading', { level: 1, name: 'Approve this payment.execute?' }).waitFor();
   assert.equal((await approval(id)).state, 'pending', 'a key never acts');
-  assert.equal(await page.evaluate(() => document.activeElement.id), 'text', 'the focus is in the form');
+  // The focus is in the form, once the browser has scrolled to it.
+  await page.locator('#text:focus').waitFor();
   await press(page, 'Tab', isAtButton);
   await page.keyboard.press('Enter');
   await page.getByText('You approved this').waitFor();
@@ -63,7 +65,7 @@ scenario('the first stop leads past the header', async () => {
   const page = await signedIn(APPROVER);
   await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
-  assert.equal(await page.evaluate(() => document.activeElement.id), 'main');
+  await page.locator('#main:focus').waitFor();
 });
 
 /** Opens the list with a clock that the test moves, after the page's script has started and read the time. */
@@ -124,7 +126,9 @@ scenario('a session that has ended is said in words', async () => {
 scenario('a list that is not up to date says so, until it is', async () => {
   const page = await withClock();
   await page.route('**/console/approvals', (route) => route.abort('aborted'));
+  const failed = page.waitForEvent('requestfailed');
   await page.clock.runFor(16_000);
+  await failed;
   const stale = page.getByText('This page is not up to date');
   assert.equal(await stale.count(), 0, 'one failure');
   await page.clock.runFor(16_000);
