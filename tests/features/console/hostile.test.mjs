@@ -1,7 +1,7 @@
 // Texts written by agents and others are shown unchanged, and never become part of a page's code.
 import { strict as assert } from 'node:assert';
-import { ADMIN, APPROVER, OPERATOR, scenario, signedIn } from './browser.mjs';
-import { kind, visitAll } from './found.mjs';
+import { ADMIN, APPROVER, OPERATOR, onPages, scenario, signedIn } from './browser.mjs';
+import { kind, screens } from './found.mjs';
 import { TENANT, held, owner } from './service.mjs';
 
 const MARK = 'data-hostile';
@@ -65,6 +65,7 @@ scenario('every text of a request is shown, and does nothing', async (t) => {
   await page.goto(`/console/approvals/${id}/decline`);
   await page.getByLabel('Why').fill(HOSTILE);
   await page.getByRole('button', { name: /^Decline/ }).click();
+  await page.getByText('You declined this').waitFor();
   assert.ok((await page.locator('blockquote').allInnerTexts()).includes(SEEN));
   assert.deepEqual(await page.evaluate(made, MARK), []);
   for (const query of [`state=${encodeURIComponent(HOSTILE)}`, `state=declined&agent=${encodeURIComponent(HOSTILE)}`]) {
@@ -72,8 +73,9 @@ scenario('every text of a request is shown, and does nothing', async (t) => {
     assert.deepEqual(await page.evaluate(made, MARK), [], query);
   }
   for (const person of [APPROVER, ADMIN, OPERATOR]) {
-    const page = await signedIn(person);
-    await visitAll(page, async (path) => {
+    const paths = await screens(await signedIn(person));
+    await onPages(person, paths, async (page, path) => {
+      await page.goto(path);
       assert.deepEqual(await page.evaluate(made, MARK), [], kind(path));
     });
   }

@@ -1,16 +1,18 @@
 // Performs the main tasks of users, from the first page to the resulting record in the API, with
 // and without scripts.
 import { strict as assert } from 'node:assert';
-import { APPROVER, AUDITOR, OPERATOR, OWNING, scenario, signedIn } from './browser.mjs';
+import { before, describe } from 'node:test';
+import { APPROVER, AUDITOR, OPERATOR, OWNING, scenario, signIn, signedIn } from './browser.mjs';
 import { faults } from './screen.mjs';
 import { approval, held, owner } from './service.mjs';
 
 const amount = (text) => new RegExp(text.replaceAll(' ', '\\s'));
 const heading = (page, name) => page.getByRole('heading', { level: 1, name }).waitFor();
 
-for (const javaScriptEnabled of [true, false]) {
+function tasks(javaScriptEnabled) {
   const how = javaScriptEnabled ? '' : ', without a script';
   const as = (name, path) => signedIn(name, path, { javaScriptEnabled });
+  const asNew = (name, path) => signIn(name, path, { javaScriptEnabled });
   const job = (name, run) => scenario(name + how, run);
   // Pages to which no link leads must meet the same requirements as the screens in
   // `screens.test.mjs`. Without scripts axe can't run, but the pages are the same.
@@ -19,7 +21,7 @@ for (const javaScriptEnabled of [true, false]) {
   job('a link leads to the request, and two steps approve it', async () => {
     const id = await held(25_000);
     // A user who is not signed in must first sign in.
-    const page = await as(APPROVER, `/console/approvals/${id}`);
+    const page = await asNew(APPROVER, `/console/approvals/${id}`);
     await page.getByRole('heading', { level: 1, name: amount('invoice-bot wants to do payment.execute for 25 000.00 EUR') }).waitFor();
     for (const shown of ['context.amount', 'context.jurisdiction', 'purpose']) {
       await page.getByRole('rowheader', { name: shown, exact: true }).waitFor();
@@ -127,7 +129,7 @@ for (const javaScriptEnabled of [true, false]) {
   });
 
   job('the owner looks at one tenant', async () => {
-    const page = await as(OPERATOR);
+    const page = await asNew(OPERATOR);
     const session = async () => (await page.context().cookies()).find(({ name }) => /session$/.test(name)).value;
     const before = await session();
     await page.locator('.person > summary').click();
@@ -138,20 +140,21 @@ for (const javaScriptEnabled of [true, false]) {
   });
 
   job('who signs out is out, in every tab', async () => {
-    const page = await as(APPROVER);
+    const page = await asNew(APPROVER);
+    // The list of a session that has not opened a request.
+    await isGood(page);
     const tab = await page.context().newPage();
     await tab.goto('/console/approvals');
     await page.locator('.person > summary').click();
     await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByRole('heading', { level: 1 }).waitFor();
+    await heading(page, 'You are signed out');
     await isGood(page);
     await tab.goto('/console/approvals');
     assert.match(tab.url(), /\/dev-idp\/authorize/);
   });
 }
 
-scenario('what has expired is not decided', async () => {
-  const id = await shortly(25_005);
+async function isNotDecided(id) {
   const [page, without] = await Promise.all([true, false].map(async (javaScriptEnabled) => {
     const page = await signedIn(APPROVER, `/console/approvals/${id}`, { javaScriptEnabled });
     await page.getByRole('link', { name: 'Approve…' }).click();
@@ -169,7 +172,7 @@ scenario('what has expired is not decided', async () => {
   await page.getByText('Expired').first().waitFor();
   assert.equal(await page.getByRole('link', { name: 'Approve…' }).count(), 0);
   assert.equal((await approval(id)).acts.length, 0);
-});
+}
 
 /** A request that lasts a minute, the shortest time that a tenant can set. */
 async function shortly(amount) {
@@ -181,3 +184,12 @@ async function shortly(amount) {
     await lasting(null);
   }
 }
+
+// The expiry takes a minute, during which the tasks are performed one after another: they share the list of requests.
+describe('tasks', { concurrency: 2 }, () => {
+  let expiring;
+  // Until it is made, each new request of the tenant lasts only a minute.
+  before(async () => { expiring = await shortly(25_005); });
+  scenario('what has expired is not decided', () => isNotDecided(expiring));
+  describe('with and without scripts', { concurrency: 1 }, () => [true, false].forEach(tasks));
+});

@@ -17,10 +17,12 @@ async fn people_decide_in_a_browser() {
     let _machine = WHOLE_MACHINE.lock().await;
     let console = Console::start().await;
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("features/console");
+    // All files use one browser, and run one after another, because they share the list of pending
+    // requests.
+    let files = tests(&folder).into_iter().map(|name| format!("await import('./{name}');"));
     let run = Command::new("node")
-        // The tests run one after another, because they share the list of pending requests.
-        .args(["--test", "--test-concurrency=1", "--test-reporter=spec"])
-        .args(tests(&folder))
+        .args(["--test-reporter=spec", "--input-type=module", "--eval"])
+        .arg(files.collect::<String>())
         .current_dir(&folder)
         .env("CONSOLE_URL", console.app.base_url())
         .env("CONSOLE_AGENT_KEY", &console.agent.token)
