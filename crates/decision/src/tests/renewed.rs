@@ -59,7 +59,7 @@ fn the_exceeded_bound_is_the_successors() {
     world.draft.explain = true;
     world.link(0).bounds = serde_json::from_value(json!({"max_amount": "99"})).unwrap();
     let trace = serde_json::to_string(&world.decide().trace).unwrap();
-    assert!(trace.contains("max_amount 99.00 of del-3"), "{trace}");
+    assert!(trace.contains("max_amount of del-3: 99.00"), "{trace}");
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn it_is_said_at_its_line_with_the_way_to_write_it() {
     assert_eq!((holds[0].line, holds[0].severity), (2, Severity::Warning));
     let suggestion = holds[0].suggestion.as_deref().unwrap();
     assert!(suggestion.contains("unless { context has amount && … }"), "{suggestion}");
-    assert!(suggestion.contains("require `amount`"), "{suggestion}");
+    assert!(suggestion.contains("make `amount` required"), "{suggestion}");
 }
 
 #[test]
