@@ -301,7 +301,10 @@ fn the_trace_names_the_tool_that_sets_each_term() {
     };
     let second = step("tool-2").detail;
     assert!(second.contains("required_oversight_mode two_person"), "{second}");
-    assert!(second.contains("requires `amount`") && second.contains("only its own terms"), "{second}");
+    assert!(
+        second.contains("requires `amount`") && second.contains("only its own terms"),
+        "{second}"
+    );
     assert!(step("tool-1").detail.contains("effect_class informational"));
 }
 
