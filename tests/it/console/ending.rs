@@ -255,7 +255,7 @@ async fn what_is_wrong_is_said_in_words_and_before_what_is_permitted() {
     owner.post(CREATE, &form(&[("m.delegate_id", BOT)])).await.shows("Without limits: ");
     let machine = owner.get("/console/records/state-machines/new/create").await;
     machine.shows("<label for=\"m.tenant_id\">Tenant ID</label>");
-    machine.shows("Without one, it is the installation&#39;s own");
+    machine.shows("Without a tenant, the machine is the installation&#39;s own");
     owner.get("/console/records/principals").await.shows("<label>Search <input name=\"m.q\"");
 }
 
