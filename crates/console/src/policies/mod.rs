@@ -5,7 +5,7 @@
 //! every form names the version of the policy on its page.
 
 mod activate;
-mod diff;
+pub mod diff;
 mod impact;
 mod listed;
 mod one;

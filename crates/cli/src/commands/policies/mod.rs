@@ -2,6 +2,7 @@
 
 mod impact;
 mod text;
+mod unified_diff;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use authority_client::SURFACE;
 use clap::Args;
 use serde_json::{Value, json};
-use similar::TextDiff;
 
 use crate::{
     arguments::{segment, tenant},
-    commands::policies::impact,
+    commands::policies::{impact, unified_diff::unified_diff},
     confirm::Confirm,
     connect::{Connector, ServerArgs},
     files, known,
@@ -132,7 +131,7 @@ impl Diff {
                 return Err(Failure::new(told));
             }
         };
-        let shown = diff(decides(&policy), &other, &name);
+        let shown = unified_diff(decides(&policy), &other, &name);
         let aside = if shown.is_empty() { "no difference" } else { "" };
         let json = json!({"diff": shown}).to_string();
         Ok(CommandOutput {
@@ -159,7 +158,7 @@ impl Activate {
                 return Ok(in_force(number, &policy));
             }
             let cedar = text::of(&chosen, "cedar");
-            let shown = diff(decides(&policy), cedar, &format!("version {number}"));
+            let shown = unified_diff(decides(&policy), cedar, &format!("version {number}"));
             let shown =
                 if shown.is_empty() { "Its text is already active.".to_owned() } else { shown };
             let checked =
@@ -242,25 +241,9 @@ async fn chosen(server: &Server, id: &str, version: Option<u32>) -> Result<Value
     chosen.ok_or_else(|| Failure::new(format!("{} has no such version", plain(id))))
 }
 
-/// Returns a unified diff from the active text; empty if the texts are equal.
-fn diff(in_force: &str, other: &str, name: &str) -> String {
-    let lines = |text: &str| text.lines().map(|line| plain(line) + "\n").collect::<String>();
-    let (in_force, other) = (lines(in_force), lines(other));
-    let diff = TextDiff::from_lines(&in_force, &other);
-    diff.unified_diff().header("in force", name).to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_diff_shows_what_changes_and_what_is_hidden() {
-        assert_eq!(diff("a;\nb;\n", "a;\nb;\n", "draft"), "");
-        let shown = diff("a;\nb;\n", "a;\nb\u{202e};\n", "draft");
-        let expected = "--- in force\n+++ draft\n@@ -1,2 +1,2 @@\n a;\n-b;\n+b\\u{202e};\n";
-        assert_eq!(shown, expected);
-    }
 
     #[test]
     fn a_problem_has_its_place() {
