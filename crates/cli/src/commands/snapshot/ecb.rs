@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use roxmltree::{Document as Tree, Node};
 use serde_json::{Number, Value};
 
-use crate::commands::snapshot::document::{Document, observation};
+use crate::commands::snapshot::{
+    cubes::{Cube, cubes},
+    document::{Document, observation},
+};
 
-const CUBE: (&str, &str) = ("http://www.ecb.int/vocabulary/2002-08-01/eurofxref", "Cube");
 /// The hour, in UTC, that applies to a day's rates. They are set at 14:10 CET and published at
 /// about 16:00 CET.
 const HOUR: u32 = 15;
@@ -19,20 +20,17 @@ const HOUR: u32 = 15;
 /// summer they are published at about 14:00.
 pub(super) fn read(text: &str, now: DateTime<Utc>) -> Result<Document, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let tree = Tree::parse(text).map_err(|error| format!("is not XML: {error}"))?;
-    let mut days = tree
-        .descendants()
-        .filter(|node| node.has_tag_name(CUBE))
-        .filter_map(|node| Some((node, node.attribute("time")?)));
-    let (cube, time) = days.next().ok_or("has no day: it is not the reference rates of the ECB")?;
+    let mut days = cubes(text).map_err(|error| format!("is not XML: {error}"))?.into_iter();
+    let (time, cubes) =
+        days.next().ok_or("has no day: it is not the reference rates of the ECB")?;
     if days.next().is_some() {
         return Err("has several days: take the daily file, `eurofxref-daily.xml`".to_owned());
     }
-    let day = NaiveDate::parse_from_str(time, "%Y-%m-%d").ok().filter(|_| time.len() == 10);
+    let day = NaiveDate::parse_from_str(&time, "%Y-%m-%d").ok().filter(|_| time.len() == 10);
     let day = day.ok_or_else(|| format!("the day `{time}` must be such as 2026-11-20"))?;
     let mut rates = BTreeMap::new();
-    for rate in cube.children().filter(|node| node.has_tag_name(CUBE)) {
-        let (currency, value) = one(rate)?;
+    for cube in &cubes {
+        let (currency, value) = one(cube)?;
         if rates.insert(currency, value).is_some() {
             return Err(format!("has `{currency}` twice"));
         }
@@ -51,12 +49,12 @@ pub(super) fn read(text: &str, now: DateTime<Utc>) -> Result<Document, String> {
 }
 
 /// Reads a currency and its rate.
-fn one<'a>(cube: Node<'a, '_>) -> Result<(&'a str, Value), String> {
-    let currency = cube.attribute("currency").unwrap_or_default();
+fn one(cube: &Cube) -> Result<(&str, Value), String> {
+    let currency = cube.currency.as_str();
     if currency.len() != 3 || !currency.bytes().all(|letter| letter.is_ascii_uppercase()) {
         return Err(format!("`{currency}` is not a currency of ISO 4217"));
     }
-    let rate = cube.attribute("rate").unwrap_or_default();
+    let rate = cube.rate.as_str();
     let number = rate.parse::<Number>().ok();
     let number = number.filter(|number| number.as_f64().is_some_and(|rate| rate > 0.0));
     let number = number.ok_or_else(|| format!("invalid rate `{rate}` of {currency}"))?;

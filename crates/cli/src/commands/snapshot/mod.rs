@@ -3,6 +3,7 @@
 //! `source.rs` reads the content, `format.rs` and `ecb.rs` parse the observed values, `key.rs`
 //! signs the snapshot.
 
+mod cubes;
 mod document;
 mod ecb;
 mod format;
