@@ -135,7 +135,7 @@ async fn making_a_tool_warns_where_an_action_becomes_stricter() {
     let findings = answer["trace"][0]["findings"].as_array().unwrap();
     let own = findings.iter().find(|finding| finding["check"] == format!("tool {id}")).unwrap();
     let detail = own["detail"].as_str().unwrap();
-    assert!(detail.contains("risk_tier high") && detail.contains("narrows"), "{detail}");
+    assert!(detail.contains("risk_tier high") && detail.contains("only its own terms"), "{detail}");
 
     // The response to a change lists exactly the terms that become stricter or milder.
     let path = format!("/api/v1/tools/{id}");
