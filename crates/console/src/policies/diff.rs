@@ -169,6 +169,6 @@ mod tests {
         assert_eq!(found.len(), 60_000);
         let removed = found.iter().take_while(|line| line.change == Change::Removed);
         assert_eq!(removed.count(), 30_000);
-        assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+        assert!(started.elapsed() < std::time::Duration::from_secs(10), "{:?}", started.elapsed());
     }
 }

@@ -21,14 +21,17 @@ pub(super) struct Cube {
     pub(super) rate: String,
 }
 
-/// Reads each day with the cubes directly in it. Text that is not well-formed XML, and a document
+/// A day, with the cubes directly in it.
+pub(super) type Day = (String, Vec<Cube>);
+
+/// Reads each day. Text that is not well-formed XML, and a document
 /// type, which could define entities, are errors.
-pub(super) fn cubes(text: &str) -> Result<Vec<(String, Vec<Cube>)>, Box<dyn Error>> {
+pub(super) fn cubes(text: &str) -> Result<Vec<Day>, Box<dyn Error>> {
     let mut reader = NsReader::from_str(text);
     // Every element has a start and an end.
     reader.config_mut().expand_empty_elements = true;
     reader.config_mut().check_comments = true;
-    let mut days: Vec<(String, Vec<Cube>)> = Vec::new();
+    let mut days: Vec<Day> = Vec::new();
     // For each open element, the index of its day, if it is one.
     let mut open: Vec<Option<usize>> = Vec::new();
     let mut has_root = false;
