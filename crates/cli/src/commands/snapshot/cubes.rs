@@ -24,8 +24,8 @@ pub(super) struct Cube {
 /// A day, with the cubes directly in it.
 pub(super) type Day = (String, Vec<Cube>);
 
-/// Reads each day. Text that is not well-formed XML, and a document
-/// type, which could define entities, are errors.
+/// Reads each day. Text that is not well-formed XML, and a document type, which could define
+/// entities, are errors.
 pub(super) fn cubes(text: &str) -> Result<Vec<Day>, Box<dyn Error>> {
     let mut reader = NsReader::from_str(text);
     // Every element has a start and an end.
