@@ -55,6 +55,7 @@ pub fn log(logs: &Logs, traces: Option<&Traces>, otherwise: &str) -> Result<(), 
 
 type Layers = Vec<Box<dyn Layer<Registry> + Send + Sync>>;
 
+#[expect(clippy::disallowed_methods, reason = "`RUST_LOG` is the field's variable, not a setting")]
 fn layers(logs: &Logs, traces: Option<&Traces>, otherwise: &str) -> Result<Layers, Error> {
     let by_environment = env::var("RUST_LOG").ok().filter(|filter| !filter.is_empty());
     let by_environment = by_environment.and_then(|filter| filter.parse::<Targets>().ok());
