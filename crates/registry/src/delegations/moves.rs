@@ -54,7 +54,13 @@ pub(crate) async fn to<Q: RpcRequest + ByIdRequest + Validate>(
         if let Some(key) = delegating {
             key.check_revoke(db, &was).await?;
         }
-        check_version(db, &if_match, &was, &id).await?;
+        // Only a stop may rest on the version of a renewed delegation: the successor may have been
+        // suspended since.
+        if state == DelegationState::Active {
+            if_match.check(&was)?;
+        } else {
+            check_version(db, &if_match, &was, &id).await?;
+        }
         changeable(&was)?;
         if !Q::STATES.contains(&was.state()) {
             return Err(Error::NotAllowed(format!("the delegation is {}", was.state)));

@@ -93,7 +93,9 @@ async fn the_version_of_a_renewed_delegation_matches() {
     assert_eq!(to(&first, "suspend", &before).await, 412);
     assert_eq!(to(&second, "suspend", &named).await, 412);
     assert_eq!(to(&first, "suspend", &newest).await, 200);
-    assert_eq!(to(&first, "reinstate", &named).await, 200);
+    assert_eq!(to(&first, "reinstate", &named).await, 412);
+    let suspended = version(&second).await;
+    assert_eq!(to(&first, "reinstate", &suspended).await, 200);
     assert_eq!(to(&first, "revoke", &named).await, 200);
     assert_eq!(read(&app, &second).await["state"], "revoked");
 }
