@@ -65,7 +65,7 @@ async fn an_owner_without_superuser_rights_suffices() {
             1
         );
     }
-    drop(database);
+    database.remove().await;
     let cleared = Database::empty().await;
     cleared.run(&format!("DROP OWNED BY {name}; DROP ROLE {name}")).await;
     ran.unwrap();

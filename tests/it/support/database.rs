@@ -14,6 +14,7 @@ use std::{
     sync::{
         OnceLock,
         atomic::{AtomicU32, Ordering},
+        mpsc::{self, Sender},
     },
     time::Duration,
 };
@@ -143,6 +144,11 @@ impl Database {
         self.owner_address().connect().await.unwrap()
     }
 
+    /// Drops the database now, for tests that go on to drop what depends on it.
+    pub(crate) async fn remove(self) {
+        drop_database(&mut server().await, &self.name).await.unwrap();
+    }
+
     /// Runs SQL as the owner.
     pub(crate) async fn run(&self, sql: &str) {
         let done = self.owner().await.batch_execute(sql).await;
@@ -153,15 +159,28 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(self.folder());
-        let name = self.name.clone();
-        // Runs on a thread of its own, because the test's runtime may be ending.
-        let done = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            runtime.unwrap().block_on(async { drop_database(&mut server().await, &name).await })
-        });
-        // A panic here would hide the test's own panic. The next run cleans up.
-        let _ = done.join();
+        // The next run drops what this process no longer does.
+        let _ = dropper().send(self.name.clone());
     }
+}
+
+/// Returns the channel to the thread that drops databases. Dropping one takes a tenth of a second,
+/// mostly waiting, and no test depends on it.
+fn dropper() -> &'static Sender<String> {
+    static DROPPER: OnceLock<Sender<String>> = OnceLock::new();
+    DROPPER.get_or_init(|| {
+        let (dropper, names) = mpsc::channel::<String>();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = runtime.unwrap();
+            for name in names {
+                // Without a database server, the test itself has failed.
+                let drop = async { drop_database(&mut server().await, &name).await };
+                let _ = runtime.block_on(drop);
+            }
+        });
+        dropper
+    })
 }
 
 /// Drops a database, and the roles that a service created for it.
