@@ -51,7 +51,7 @@ const CHECKS: [Check; 19] = [
 ];
 
 /// The index of the input check.
-const INPUT: usize = 15;
+pub(crate) const INPUT: usize = 15;
 
 /// The checks that can end a permission. The other rows concern the request, which is already
 /// decided.

@@ -8,7 +8,11 @@ use super::{
     *,
 };
 use crate::{
-    authority::trace_step::Outcome,
+    authority::{
+        case::Case,
+        choose::{self, FailedCheck, INPUT},
+        trace_step::Outcome,
+    },
     policy::validation::{Agreement, ContextSchema, typed},
     request::input_schema::{InputAt, InputReference, InputSchema, MOST_SCHEMAS},
 };
@@ -62,6 +66,15 @@ impl World {
 
 fn region() -> Value {
     json!({"type": "object", "required": ["region"], "properties": {"region": {"type": "string", "enum": ["EU", "US"]}}})
+}
+
+#[test]
+fn the_index_of_the_input_check_is_its_place_in_the_table() {
+    let mut world = World::with_tools(&[of_context("tool-1", &region())], Some("tool-1"));
+    world.draft.context = json!({"region": "XX"}).as_object().cloned().unwrap();
+    let (request, facts) = (Request::new(world.draft.clone()).unwrap(), world.facts());
+    let refusal = choose::choose(&Case::new(&request, &facts, now())).refusal;
+    assert_eq!(refusal, Some(FailedCheck { row: INPUT, reason: Reason::ContextInvalid }));
 }
 
 #[test]

@@ -75,28 +75,54 @@ impl PermissionStatus {
 impl StopCondition {
     /// Returns the condition that fired if a permission under such an authority has ended.
     pub fn of(reason: Reason, used: AuthorityKind) -> Self {
-        // These reasons do not concern the delegation, but other rows of the subject or denials.
-        let is_besides = matches!(
-            reason,
+        match reason {
+            Reason::ActorStopped => Self::ActorStopSignal,
+            Reason::CapabilityQuarantined => Self::CapabilityQuarantined,
+            Reason::SubjectUnknown | Reason::SubjectSuspended => Self::ActorSuspended,
+            Reason::TenantInactive => Self::TenantSuspended,
+            Reason::RealityDecoupled
+            | Reason::RealityRevalidationRequired
+            | Reason::RealityReviewRequired => Self::RealityDecoupled,
+            // Other rows of the subject, or denials.
             Reason::CapabilityDenied
-                | Reason::WorkspaceAccessMissing
-                | Reason::ProjectAccessMissing
-        );
-        match (reason, used) {
-            (Reason::ActorStopped, _) => Self::ActorStopSignal,
-            (Reason::CapabilityQuarantined, _) => Self::CapabilityQuarantined,
-            (Reason::SubjectUnknown | Reason::SubjectSuspended, _) => Self::ActorSuspended,
-            (Reason::TenantInactive, _) => Self::TenantSuspended,
-            (
-                Reason::RealityDecoupled
-                | Reason::RealityRevalidationRequired
-                | Reason::RealityReviewRequired,
-                _,
-            ) => Self::RealityDecoupled,
-            // The delegation or one above it was revoked or suspended, or has expired.
-            (_, AuthorityKind::Delegation) if !is_besides => Self::DelegationRevoked,
-            // The row was deleted, has expired, or was changed to something else.
-            _ => Self::AuthorityRevoked,
+            | Reason::WorkspaceAccessMissing
+            | Reason::ProjectAccessMissing => Self::AuthorityRevoked,
+            // The authority itself was revoked, suspended, deleted or changed, or has expired. The
+            // reasons after `DelegatorInactive` concern the request: `PermissionStatus::judge` does
+            // not return them.
+            Reason::PermissionMissing
+            | Reason::DelegationUnknown
+            | Reason::DelegationMismatch
+            | Reason::DelegationNotYetValid
+            | Reason::DelegationExpired
+            | Reason::DelegationRevoked
+            | Reason::DelegationSuspended
+            | Reason::DelegatorInactive
+            | Reason::PermissionGranted
+            | Reason::SubjectNotPermitted
+            | Reason::ConstraintExceeded
+            | Reason::RiskExceedsDelegation
+            | Reason::JurisdictionUnsupported
+            | Reason::ResourceAccessMissing
+            | Reason::ToolMismatch
+            | Reason::ContextIncomplete
+            | Reason::ContextInvalid
+            | Reason::PurposeUnknown
+            | Reason::PurposeNotAdmitted
+            | Reason::PurposeOutOfScope
+            | Reason::PurposeRequired
+            | Reason::RuleError
+            | Reason::PolicyDenied
+            | Reason::ApprovalThresholdBreach
+            | Reason::RiskProhibited
+            | Reason::DeclarationRequired
+            | Reason::OversightRequired
+            | Reason::ApprovalDeclined
+            | Reason::ApprovalLimitReached
+            | Reason::Own(_) => match used {
+                AuthorityKind::Delegation => Self::DelegationRevoked,
+                AuthorityKind::Uses | AuthorityKind::ActsIn => Self::AuthorityRevoked,
+            },
         }
     }
 }
