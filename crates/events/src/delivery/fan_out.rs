@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{
-    judge::Judge,
+    acceptance::Acceptance,
     lost,
     make::{self, Recipient},
 };
@@ -31,7 +31,7 @@ use crate::{
 
 /// How often cursors are compared with the log without a wake-up.
 const POLL: Duration = Duration::from_millis(500);
-/// The most events judged for an endpoint before other endpoints have their turn.
+/// The most events read for an endpoint before other endpoints have their turn.
 const BATCH: i64 = 500;
 /// The most sequence numbers that a batch spans. Events of types that the endpoint does not accept
 /// are included, but not read.
@@ -219,28 +219,29 @@ async fn advance(
         }));
     }
     let lost = Lost::before(cursor.sequence, cursor.next, cursor.head);
-    let mut judge = Judge::new(endpoint_id, &endpoint.event_types, endpoint.filter.as_deref());
+    let mut acceptance =
+        Acceptance::new(endpoint_id, &endpoint.event_types, endpoint.filter.as_deref());
     let from = lost.map_or(cursor.sequence, |lost| lost.to);
     let until = cursor.head.min(from + WINDOW);
     let most = BATCH.min(room.left);
-    let (tenant_id, types) = (&endpoint.tenant_id, judge.types());
+    let (tenant_id, types) = (&endpoint.tenant_id, acceptance.types());
     let LogPart { events, reached } =
         log::read(db, tenant_id, (from, until), types.as_deref(), most).await?;
-    let taken: Vec<&Event> = events.iter().filter(|event| judge.takes(event)).collect();
+    let taken: Vec<&Event> = events.iter().filter(|event| acceptance.takes(event)).collect();
     let to = Recipient { endpoint_id, tenant_id };
     make::deliveries(db, to, None, &taken).await?;
     room.left -= i64::try_from(taken.len()).unwrap_or_default();
     prepared(ADVANCE)
         .bind::<Text, _>(endpoint_id)
         .bind::<BigInt, _>(reached)
-        .bind::<BigInt, _>(judge.errors)
+        .bind::<BigInt, _>(acceptance.errors)
         .bind::<Nullable<BigInt>, _>(lost.map(|lost| lost.from))
         .bind::<Nullable<BigInt>, _>(lost.map(|lost| lost.to))
         .execute(db)
         .await?;
     Ok(Some(FanOutBatch {
         deliveries: taken.len(),
-        filter_errors: judge.errors,
+        filter_errors: acceptance.errors,
         lost,
         room,
         has_more: reached < cursor.head,

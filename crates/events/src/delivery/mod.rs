@@ -1,7 +1,7 @@
 //! Deliveries of events to webhook endpoints.
 //!
 //! 1. `fan_out.rs` moves an endpoint's cursor along its tenant's log. The events that the endpoint
-//!    accepts become rows of `webhook_deliveries`.
+//!    accepts (`acceptance.rs`) become rows of `webhook_deliveries`.
 //! 2. `worker.rs` claims due deliveries (`candidates.rs`, `claim.rs`) into a queue in memory
 //!    (`queue/`). When it is a delivery's turn (`turns.rs`, `places.rs`) and the database still
 //!    permits it (`check.rs`), the worker sends it outside any transaction (`attempt.rs`,
@@ -11,6 +11,7 @@
 //! The rules are in the crate `authority-webhook`, which does no I/O. Any number of nodes can do
 //! this work concurrently.
 
+mod acceptance;
 mod attempt;
 mod beside;
 mod breaker;
@@ -22,7 +23,6 @@ mod deliveries;
 mod endpoint;
 mod fan_out;
 mod job;
-mod judge;
 mod limited;
 pub(crate) mod lost;
 mod make;

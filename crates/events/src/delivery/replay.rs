@@ -13,7 +13,7 @@ use diesel::{
 use futures_util::FutureExt;
 
 use super::{
-    judge::Judge,
+    acceptance::Acceptance,
     lost,
     make::{self, Recipient},
     shared::Shared,
@@ -184,7 +184,8 @@ struct Replay {
 impl Replay {
     /// Returns the events of the replay's types that the endpoint accepts.
     fn taken<'e>(&self, events: &'e [Event]) -> Vec<&'e Event> {
-        let mut judge = Judge::new(&self.endpoint_id, &self.event_types, self.filter.as_deref());
+        let mut acceptance =
+            Acceptance::new(&self.endpoint_id, &self.event_types, self.filter.as_deref());
         let narrowed = match self.narrowed.as_slice() {
             [] => None,
             patterns => Selection::parse(patterns).ok(),
@@ -195,7 +196,7 @@ impl Replay {
                 event_type.is_some_and(|event_type| selection.takes(event_type, &().into()))
             })
         };
-        events.iter().filter(|event| is_asked_for(event) && judge.takes(event)).collect()
+        events.iter().filter(|event| is_asked_for(event) && acceptance.takes(event)).collect()
     }
 
     /// Returns the events with deliveries in the state that the replay requires.

@@ -11,8 +11,8 @@ use crate::log::Event;
 /// The prefix of event types about endpoints.
 const ENDPOINTS: &str = "svc.webhook_endpoint.";
 
-/// An endpoint's current event types and filter.
-pub(super) struct Judge {
+/// The events that an endpoint accepts, by its current event types and filter.
+pub(super) struct Acceptance {
     endpoint_id: String,
     /// `None` if the types or the filter cannot be read. The endpoint then accepts no events, and
     /// each event counts as an error.
@@ -21,7 +21,7 @@ pub(super) struct Judge {
     pub(super) errors: i64,
 }
 
-impl Judge {
+impl Acceptance {
     pub(super) fn new(endpoint_id: &str, event_types: &[String], filter: Option<&str>) -> Self {
         let rules = rules(event_types, filter).inspect_err(|error| {
             tracing::error!(
@@ -35,7 +35,7 @@ impl Judge {
 
     /// Returns the event types that the endpoint may accept.
     ///
-    /// `None` if events of all types must be judged.
+    /// `None` if events of all types must be read.
     pub(super) fn types(&self) -> Option<Vec<&'static str>> {
         let (selection, _) = self.rules.as_ref()?;
         Some(selection.families().map(EventType::name).collect())
