@@ -9,9 +9,9 @@
 mod compile;
 pub(crate) mod cost;
 pub(crate) mod json;
-mod judge;
 mod node;
 mod pattern;
+mod validate;
 pub(crate) mod violation;
 
 use std::sync::OnceLock;
