@@ -1,4 +1,5 @@
-//! Checks whether the required approvals are given.
+//! Checks whether the required approvals are given. `crates/graph/src/approvers.rs` decides who may
+//! approve, before the facts reach this crate.
 
 use super::needed::Needed;
 use crate::{

@@ -13,8 +13,8 @@ use chrono::{DateTime, Utc};
 use super::{
     act::{ActContext, ApproverAct, Terms, make},
     eligible::Eligibility,
+    evaluation::{self, Judgement},
     handlers::Approvals,
-    judge::{self, Judgement},
     question,
     record::{open, save},
     reviewed, show,
@@ -116,7 +116,7 @@ async fn approved(
     if !needed.is_met_by(&given) {
         return Ok(ApprovalState::Pending);
     }
-    Ok(match judge::judge(db, graph, row, question, given, now).await? {
+    Ok(match evaluation::evaluate(db, graph, row, question, given, now).await? {
         Judgement::Ready => ApprovalState::Approved,
         Judgement::Void => ApprovalState::Void,
         Judgement::More(needed) => {

@@ -1,4 +1,6 @@
-//! Eligibility of approvers. A person can't approve their own request. The authority that the check
+//! Eligibility of approvers. A person can't approve their own request: `TenantGraph::barrier`
+//! (`crates/graph/src/approvers.rs`) decides who is on the requesting side. This file adds the
+//! earlier acts on the request and the tenant's `self_approval`. The authority that the check
 //! reads can't change until the approver's answer has committed. The check therefore considers
 //! every suspension, key rotation and further requester that committed before the answer.
 
@@ -9,7 +11,7 @@ use authority_model::{
 };
 use chrono::{DateTime, Utc};
 
-use super::{fresh, handlers::Approvals, judge};
+use super::{evaluation, fresh, handlers::Approvals};
 use crate::flow::{ineligible::Ineligible, prelude::*};
 use authority_decision::{Draft, facts::Signature, verdict::AuthorityUsed};
 use authority_evidence::sealed;
@@ -61,7 +63,7 @@ impl Eligibility {
             let held = Draft { approval_id: None, ..held.into_draft() };
             // Includes counters, because a used-up or reset limit can move a request to another
             // authority.
-            let (asked, facts) = judge::at_present(db, graph, held, now).await?;
+            let (asked, facts) = evaluation::at_present(db, graph, held, now).await?;
             let present: Option<AuthorityUsed> =
                 authority_decision::decide(&asked, &facts, now).authority;
             chain.extend(present.into_iter().flat_map(|used| used.chain));

@@ -1,18 +1,19 @@
 //! Approvals: the requests opened by held decisions, and people's acts on those requests.
 //!
 //! The recorder opens a request in the transaction of the held decision. People act on it in this
-//! module (`acted.rs`). When the last required approval is given, the request is evaluated again
-//! (`judge.rs`). This module never permits an action: only the call that cites the approved request
+//! module (`acted.rs`). `eligible.rs` decides who may act, by the tenant's authority
+//! (`crates/graph/src/approvers.rs`). When the last required approval is given, the request is
+//! evaluated again (`evaluation.rs`). This module never permits an action: only the call that cites the approved request
 //! receives an allow.
 
 mod act;
 mod acted;
 mod asked;
 mod eligible;
+mod evaluation;
 mod expire;
 mod fresh;
 mod handlers;
-mod judge;
 mod list;
 mod named;
 mod question;

@@ -9,7 +9,7 @@ use authority_decision::{levels::RuntimeEffect, moment, verdict::HeldByReality};
 use authority_model::{proto::approval::Approval, validate::Violation};
 use chrono::{DateTime, Utc};
 
-use super::judge;
+use super::evaluation;
 use crate::flow::prelude::*;
 use authority_graph::Graph;
 
@@ -25,7 +25,7 @@ pub(super) async fn check(
     named: &[String],
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
-    let (asked, facts) = judge::citing(db, graph, approval, question, Vec::new(), now).await?;
+    let (asked, facts) = evaluation::citing(db, graph, approval, question, Vec::new(), now).await?;
     let verdict = authority_decision::decide(&asked, &facts, now);
     let was_shown = |held: &HeldByReality| {
         approval.reality.iter().any(|shown| {

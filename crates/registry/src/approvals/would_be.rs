@@ -12,7 +12,7 @@ use authority_model::{
 };
 use chrono::{DateTime, Utc};
 
-use super::{eligible, handlers::Approvals, judge, question, show};
+use super::{eligible, evaluation, handlers::Approvals, question, show};
 use crate::flow::prelude::*;
 use authority_api::identity::Role;
 use authority_decision::{
@@ -51,7 +51,7 @@ impl Approvals {
         let read = self.registry.store.read_tx(&caller.scope(), async move |db| {
             let asked = question::digest(db, &own.id).await?;
             let acts = spending::approving_signatures(&own.acts);
-            let (asked, facts) = judge::citing(db, &graph, &own, asked, acts, now).await?;
+            let (asked, facts) = evaluation::citing(db, &graph, &own, asked, acts, now).await?;
             let requesters = eligible::requesters(db, &graph, &own).await?;
             Ok((asked, facts, requesters, graph.tenant(&row_id(&own.tenant_id)?)?))
         });

@@ -27,7 +27,7 @@ pub(super) enum Judgement {
     Void,
 }
 
-pub(super) async fn judge(
+pub(super) async fn evaluate(
     db: &mut Db,
     graph: &Graph,
     approval: &Approval,
