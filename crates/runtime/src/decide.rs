@@ -115,12 +115,12 @@ impl Decider {
             } else {
                 Judged::new(seen.facts, verdict)
             };
-            let Judged { citing, seen, verdict, ready, stale } = judged;
+            let Judged { citing, seen, verdict, ready, insufficient } = judged;
             let request = citing.as_ref().unwrap_or(request);
             let asked = asked(operation, request, &facts, &seen, &verdict, at, &nonce);
             let recorded = signed(&asked, &signer)?;
             let mut decided = self.decided(verdict, &recorded, &facts, at);
-            (decided.cited_approval, decided.stale) = (cited_approval, stale);
+            (decided.cited_approval, decided.insufficient) = (cited_approval, insufficient);
             if ready.is_none() {
                 let graph = &self.facts.graph;
                 decided.requester = requester(graph, caller, handle, request, &decided.verdict);
@@ -147,7 +147,7 @@ impl Decider {
                     tell(&decided);
                     return Ok(Reached::Decided(Box::new(decided)));
                 }
-                Outcome::Stale { revision: present } => revision = present,
+                Outcome::AuthorityChanged { revision: present } => revision = present,
                 Outcome::Full { pending: present } => pending = Some(present),
                 Outcome::Spent | Outcome::Late => {}
                 Outcome::KeyTaken => {
@@ -180,7 +180,7 @@ impl Decider {
             requester: None,
             ready_approval_id: None,
             cited_approval: None,
-            stale: Vec::new(),
+            insufficient: Vec::new(),
             smallest_change: None,
             verdict,
         }

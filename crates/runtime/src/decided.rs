@@ -6,7 +6,7 @@ use authority_ids::DecisionId;
 use authority_model::proto::runtime::CitedApproval;
 use chrono::{DateTime, Utc};
 
-use super::{recorder::Stale, requester::Requester};
+use super::{recorder::InsufficientApproval, requester::Requester};
 use authority_decision::{Verdict, remedy::Remedy};
 
 /// A committed decision.
@@ -27,7 +27,7 @@ pub struct Decided {
     /// The approval that the request cites.
     pub cited_approval: Option<CitedApproval>,
     /// Earlier approvals of the held request that no longer suffice.
-    pub stale: Vec<Stale>,
+    pub insufficient: Vec<InsufficientApproval>,
     pub verify_url: String,
     /// The requester of a held decision.
     pub requester: Option<Requester>,

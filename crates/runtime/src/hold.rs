@@ -51,7 +51,7 @@ impl Decider {
             asker: requester.by.clone(),
             asker_email: requester.email.clone(),
             nobody_eligible: requester.nobody_eligible,
-            stale: decided.stale.clone(),
+            insufficient: decided.insufficient.clone(),
             declined_for: recording.declined_for,
             limit: recording.open_requests,
         }))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use super::{facts::RecordingSettings, recorder::Stale};
+use super::{facts::RecordingSettings, recorder::InsufficientApproval};
 use authority_api::identity::Caller;
 use authority_decision::{Facts, Gathered, Request, Verdict};
 use authority_graph::TenantHandle;
@@ -32,11 +32,11 @@ pub(super) struct Judged {
     /// approval request is opened.
     pub(super) ready: Option<String>,
     /// Earlier approvals of the request that no longer suffice.
-    pub(super) stale: Vec<Stale>,
+    pub(super) insufficient: Vec<InsufficientApproval>,
 }
 
 impl Judged {
     pub(super) fn new(seen: Facts, verdict: Verdict) -> Self {
-        Self { citing: None, seen, verdict, ready: None, stale: Vec::new() }
+        Self { citing: None, seen, verdict, ready: None, insufficient: Vec::new() }
     }
 }

@@ -13,7 +13,7 @@ use super::{
     asked_before::AskedBefore,
     decide::Decider,
     holding::{Holding, Judged},
-    recorder::Stale,
+    recorder::InsufficientApproval,
     requester::asker,
 };
 use authority_api::error::{ApiError, ErrorCode};
@@ -43,9 +43,11 @@ impl Decider {
                     if recording.cites_ready && request.approval_id.is_none() {
                         return Ok(Judged { citing: Some(citing), ..Judged::new(seen, verdict) });
                     }
-                    return Ok(Judged { ready: Some(id), stale: Vec::new(), ..judged });
+                    return Ok(Judged { ready: Some(id), insufficient: Vec::new(), ..judged });
                 }
-                Cited::Short(reason) => judged.stale.push(Stale { id, reason }),
+                Cited::Short(reason) => {
+                    judged.insufficient.push(InsufficientApproval { id, reason });
+                }
             }
         }
         let limit = recording.open_requests;

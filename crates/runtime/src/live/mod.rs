@@ -2,13 +2,13 @@
 //!
 //! Whenever a tenant's authority changes, streams check the stop conditions of their permissions on
 //! the graph in memory, without the database (`stop.rs`). A round then judges the requests of all
-//! the tenant's watched permissions (`watched.rs`) again (`judge.rs`). For held decisions
+//! the tenant's watched permissions (`watched.rs`) again (`rounds.rs`). For held decisions
 //! (`held.rs`) each node has one listener (`change_feed.rs`) for all streams. A stream is a future
 //! that its connection polls. It has no task of its own and ends when the client disconnects.
 
 mod change_feed;
 mod held;
-mod judge;
+mod rounds;
 mod stop;
 mod watched;
 
@@ -30,7 +30,7 @@ use authority_api::{
 };
 use authority_process::{clock::Clock, compute::ComputePool, worker::Worker};
 use change_feed::ChangeFeed;
-use judge::Judge;
+use rounds::Rounds;
 use watched::WatchedPermissions;
 
 /// The scope that an API key needs to watch.
@@ -63,7 +63,7 @@ impl Watches {
     ) -> (Self, [Worker; 3]) {
         let (clock, facts, credentials) = (clock.clone(), facts.clone(), credentials.clone());
         let (change_feed, [listener, feed]) = ChangeFeed::new(&facts.store);
-        let (watched, judge) = Judge::watching(clock.clone(), facts.clone(), pool.clone());
+        let (watched, judge) = Rounds::watching(clock.clone(), facts.clone(), pool.clone());
         let watches = Self { clock, facts, credentials, change_feed, watched, heartbeat, shutdown };
         (watches, [listener, feed, judge])
     }

@@ -309,11 +309,11 @@ fn outdated(entries: &[Entry], present: Vec<Present>, clock: &Clock) -> Vec<Opti
     let present: HashMap<String, (i64, DateTime<Utc>)> = present.collect();
     let passed = entries.iter().map(|entry| match present.get(entry.tenant_id.as_str()) {
         Some((revision, _)) if *revision != entry.revision => {
-            Some(Outcome::Stale { revision: *revision })
+            Some(Outcome::AuthorityChanged { revision: *revision })
         }
         Some((_, now)) if Times::of(entry, clock).are_good(*now) => None,
         Some(_) => Some(Outcome::Late),
-        None => Some(Outcome::Stale { revision: 0 }),
+        None => Some(Outcome::AuthorityChanged { revision: 0 }),
     });
     passed.collect()
 }

@@ -61,8 +61,8 @@ impl Entry {
 
     /// Whether the result depends on approvals or counters at the time of storing.
     pub(super) fn is_competing(&self) -> bool {
-        let stale = self.hold.as_ref().is_some_and(|hold| !hold.stale.is_empty());
-        stale || self.ready.is_some() || !self.claims.is_empty()
+        let voids = self.hold.as_ref().is_some_and(|hold| !hold.insufficient.is_empty());
+        voids || self.ready.is_some() || !self.claims.is_empty()
     }
 
     /// Whether storing it writes to the outbox of events.
@@ -92,7 +92,7 @@ pub struct Hold {
     pub nobody_eligible: bool,
     /// Earlier approvals of the request that no longer suffice. They become void when a new
     /// approval request is opened.
-    pub stale: Vec<Stale>,
+    pub insufficient: Vec<InsufficientApproval>,
     /// For how many seconds a decline is valid, if the tenant sets that.
     pub declined_for: Option<u32>,
     /// The maximum number of pending requests of the subject.
@@ -101,7 +101,7 @@ pub struct Hold {
 
 /// An approval that does not suffice for its request any more.
 #[derive(Clone, Debug)]
-pub struct Stale {
+pub struct InsufficientApproval {
     pub id: String,
     /// The reason, for people.
     pub reason: String,
@@ -123,7 +123,7 @@ pub enum Outcome {
     /// Committed.
     Stored { approval_id: Option<String> },
     /// Not stored: the tenant's authority has changed to this revision. Gather and decide again.
-    Stale { revision: i64 },
+    AuthorityChanged { revision: i64 },
     /// Not stored: by the database's clock, the decision is late. Its permission has expired, or
     /// its time differs too much. Decide again.
     Late,

@@ -95,7 +95,7 @@ pub(super) async fn open(
         .filter_map(|(entry, _)| Some((*entry, entry.hold.as_ref()?)))
         .collect();
     check(db, &opened, refused, now).await?;
-    void_stale(db, &opened).await?;
+    void_insufficient(db, &opened).await?;
     askers::add(db, &held).await?;
     waiting.extend(held.into_iter().map(|(entry, open)| (id(entry), open.id.clone())));
     Ok(waiting)
@@ -179,13 +179,14 @@ async fn check(
     let mut answered = Answered { now, ..Answered::default() };
     let mut count = CountPending { now, ..CountPending::default() };
     for (entry, hold) in opened {
-        let stale: Vec<&str> = hold.stale.iter().map(|stale| stale.id.as_str()).collect();
+        let insufficient: Vec<&str> =
+            hold.insufficient.iter().map(|approval| approval.id.as_str()).collect();
         answered.decision.push(entry.decision_id.as_str());
         answered.tenant.push(entry.tenant_id.as_str());
         answered.digest.push(&hold.request_digest);
         answered.kind.push(&hold.asker.kind);
         answered.asker.push(&hold.asker.id);
-        answered.stale.push(stale.join(","));
+        answered.insufficient.push(insufficient.join(","));
         answered
             .declined_for
             .push(hold.declined_for.map(|seconds| i32::try_from(seconds).unwrap_or(i32::MAX)));
@@ -226,13 +227,13 @@ fn refuse_surplus(
 }
 
 /// Makes earlier approvals void if they did not suffice and a new request was opened.
-async fn void_stale(db: &mut Db, opened: &[(&Entry, &Hold)]) -> QueryResult<()> {
+async fn void_insufficient(db: &mut Db, opened: &[(&Entry, &Hold)]) -> QueryResult<()> {
     let mut void = VoidApprovals::default();
     for (entry, hold) in opened {
-        for stale in &hold.stale {
+        for approval in &hold.insufficient {
             void.tenant.push(entry.tenant_id.as_str());
-            void.id.push(&stale.id);
-            void.reason.push(&stale.reason);
+            void.id.push(&approval.id);
+            void.reason.push(&approval.reason);
         }
     }
     if void.id.is_empty() {

@@ -40,7 +40,7 @@ pub(super) struct Answered<'a> {
     pub(super) kind: Vec<&'a str>,
     pub(super) asker: Vec<&'a str>,
     /// The IDs of approvals that are known not to suffice, comma-separated.
-    pub(super) stale: Vec<String>,
+    pub(super) insufficient: Vec<String>,
     pub(super) declined_for: Vec<Option<i32>>,
     pub(super) now: DateTime<Utc>,
 }
@@ -62,7 +62,7 @@ impl QueryFragment<Pg> for Answered<'_> {
             out.push_bind_param::<Array<Text>, _>(column)?;
         }
         out.push_sql(", ");
-        out.push_bind_param::<Array<Text>, _>(&self.stale)?;
+        out.push_bind_param::<Array<Text>, _>(&self.insufficient)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Nullable<Integer>>, _>(&self.declined_for)?;
         out.push_sql(

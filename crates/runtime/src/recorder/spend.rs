@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use diesel::QueryResult;
 
 use super::{
-    entry::{Entry, Outcome, Stale},
+    entry::{Entry, InsufficientApproval, Outcome},
     spend_sql::{AddToCounters, CounterHeld, LockApprovals, LockCounters, UseApprovals},
 };
 use authority_decision::{
@@ -72,7 +72,7 @@ struct Competing<'e> {
     /// The approval that its hold refers to.
     ready: Option<ApprovalKey<'e>>,
     /// The approvals that its hold makes void.
-    stale: &'e [Stale],
+    insufficient: &'e [InsufficientApproval],
 }
 
 fn asks<'e>((entry, outcome): (&'e Entry, &Option<Outcome>)) -> Option<Competing<'e>> {
@@ -82,7 +82,7 @@ fn asks<'e>((entry, outcome): (&'e Entry, &Option<Outcome>)) -> Option<Competing
         tenant,
         claims: &entry.claims,
         ready: entry.ready.as_deref().map(|id| (tenant, id)),
-        stale: entry.hold.as_ref().map_or(&[][..], |hold| &hold.stale),
+        insufficient: entry.hold.as_ref().map_or(&[][..], |hold| &hold.insufficient),
     })
 }
 
@@ -93,10 +93,10 @@ async fn approvals<'e>(
     now: DateTime<Utc>,
 ) -> QueryResult<HashSet<ApprovalKey<'e>>> {
     let cited: HashSet<ApprovalKey<'_>> = asking
-        .flat_map(|Competing { tenant, claims, ready, stale }| {
+        .flat_map(|Competing { tenant, claims, ready, insufficient }| {
             let cited = claims.approval_id.as_deref();
-            let stale = stale.iter().map(|stale| stale.id.as_str());
-            let own = cited.into_iter().chain(stale).map(move |id| (tenant, id));
+            let insufficient = insufficient.iter().map(|approval| approval.id.as_str());
+            let own = cited.into_iter().chain(insufficient).map(move |id| (tenant, id));
             own.chain(ready)
         })
         .collect();

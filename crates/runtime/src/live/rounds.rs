@@ -50,7 +50,7 @@ const BATCH: usize = 50;
 const PLACES: usize = 2;
 
 /// Judges the permissions of all tenants.
-pub(super) struct Judge {
+pub(super) struct Rounds {
     clock: Clock,
     facts: FactSource,
     pool: ComputePool,
@@ -65,7 +65,7 @@ type Changed = Vec<Arc<Permission>>;
 type Rest = std::vec::IntoIter<Arc<Permission>>;
 type Stored = HashMap<String, StoredPermission>;
 
-impl Judge {
+impl Rounds {
     /// Creates the set of watched permissions, and the worker that judges them.
     pub(super) fn watching(
         clock: Clock,
@@ -74,11 +74,11 @@ impl Judge {
     ) -> (WatchedPermissions, Worker) {
         let (watched, due) = WatchedPermissions::new();
         let (due, places) = (Mutex::new(due), Semaphore::new(PLACES));
-        let judge = Arc::new(Self { clock, facts, pool, watched: watched.clone(), due, places });
+        let rounds = Arc::new(Self { clock, facts, pool, watched: watched.clone(), due, places });
         let worker = Worker::endless("permission_judge", move |context| {
-            let judge = Arc::clone(&judge);
+            let rounds = Arc::clone(&rounds);
             async move {
-                judge.run(&context).await;
+                rounds.run(&context).await;
                 Ok::<_, store::Error>(())
             }
         });
