@@ -1,5 +1,5 @@
 //! Checks the documentation's links: each relative link leads to a file, each anchor to a heading,
-//! and each mention of a page in code leads to that page.
+//! each mention of a page in code leads to that page, and each path on a page about the code exists.
 
 use std::{
     collections::BTreeSet,
@@ -19,6 +19,9 @@ static MENTION: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?m)(?:^|[^/\w])(docs/[a-z0-9/-]+\.md)\b"));
 /// A link, with its text.
 static TEXT: LazyLock<Regex> = LazyLock::new(|| pattern(r"\[([^\]]*)\]\([^)]*\)"));
+/// A path in backticks: of a folder, or of a file with code.
+static PATH: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"`([a-z0-9_.-]+(?:/[a-z0-9_.-]+)*(?:/|\.rs|\.proto|\.sql))`"));
 
 fn pattern(text: &str) -> Regex {
     Regex::new(text).unwrap()
@@ -174,6 +177,37 @@ fn folders_of_features_are_there() {
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     assert!(folders > 50, "{folders}");
+}
+
+/// Each path in backticks on a page about the code leads to a file or folder. Pages may leave out
+/// the start of a path and the `src/` of a crate: `graph/tail.rs`.
+#[test]
+fn paths_on_pages_about_the_code_are_there() {
+    let files = written();
+    let there: BTreeSet<_> = files.iter().flat_map(|file| file.ancestors()).collect();
+    let is_there = |path: &str| {
+        let source = path.replacen('/', "/src/", 1);
+        there.iter().any(|known| known.ends_with(path) || known.ends_with(&source))
+    };
+    let is_about_code = |page: &Path| {
+        let page = page.strip_prefix(root()).unwrap();
+        let is_readme = page.starts_with("crates") && page.ends_with("README.md");
+        page.ends_with("ARCHITECTURE.md") || page.starts_with("docs/internals") || is_readme
+    };
+    let (mut paths, mut faults) = (BTreeSet::new(), Vec::new());
+    for page in files.iter().filter(|file| is_about_code(file)) {
+        let Ok(text) = fs::read_to_string(page) else { continue };
+        for (line, prose) in prose(&text) {
+            for path in PATH.captures_iter(prose).map(|found| found.extract::<1>().1[0]) {
+                if paths.insert(path.to_owned()) && !is_there(path) {
+                    let page = page.strip_prefix(root()).unwrap().display();
+                    faults.push(format!("{page}:{line}: {path}"));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(paths.len() > 200, "{}", paths.len());
 }
 
 #[test]
