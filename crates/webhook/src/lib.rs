@@ -9,7 +9,7 @@
 //!   [`schema`].
 //! - [`audit_filter`]: the events that an audit stream sends.
 //! - [`signing`]: the headers that prove to a receiver that a delivery is genuine, in three suites.
-//! - [`retry`]: when a failed attempt is repeated, and when an endpoint is paused or disabled.
+//! - [`retry`]: when a failed attempt is repeated, and when an endpoint waits or is disabled.
 //!
 //! Times and random numbers are arguments. Each rule is a function that can be tested with a table
 //! of cases.

@@ -3,7 +3,7 @@
 //!
 //! Approvals and the used parts of limits change from call to call and are not part of the graph.
 //! They are read from the database before deciding, and claimed in the transaction that stores the
-//! decision. The claim is authoritative: the values read before are only an estimate. An approval
+//! decision (`crates/runtime/src/recorder/spend.rs`). The claim is authoritative: the values read before are only an estimate. An approval
 //! or the rest of a budget is spent once, however many requests compete for it.
 
 mod forget;

@@ -1,4 +1,4 @@
-//! When a failed attempt is repeated, and when an endpoint is paused or disabled.
+//! When a failed attempt is repeated, and when an endpoint waits or is disabled.
 //!
 //! [`Schedule`] gives the delays of one delivery. [`after_attempt`] gives the consequences of one
 //! attempt. [`Breaker`] decides whether a failing endpoint gets another attempt.
