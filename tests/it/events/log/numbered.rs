@@ -247,7 +247,7 @@ async fn a_batch_is_one_row_for_each_tenant_and_outlives_its_node() {
     let outcomes = recorded(database.store(), batches).await;
     let stored = Outcome::Stored { approval_id: None };
     assert!(outcomes[0].iter().all(|outcome| *outcome == stored), "{outcomes:?}");
-    assert_eq!(outcomes[1][2], Outcome::Stale { revision: revision(TENANT) });
+    assert_eq!(outcomes[1][2], Outcome::AuthorityChanged { revision: revision(TENANT) });
     let row = |tenant: &str, ids: &[&String]| {
         let ids: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();
         (tenant.to_owned(), i64::try_from(ids.len()).unwrap(), ids.join(" "))
