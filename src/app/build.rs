@@ -187,13 +187,14 @@ impl App {
         let reflection = (!production).then(|| REFLECTION.clone()).transpose();
         let grpc = reflection.map_err(Error::Reflection)?.unwrap_or_default();
         let (deciding, grpc) = (Deciding::of(&ours), grpc.add_service(health_service));
+        let named = ours.iter().map(Service::name).collect();
         let open_api = OpenApi::new(&contract(&url));
         let grpc = routed(grpc, ours, (tenant_streams, supervisor.shutdown()), &open_api).prepare();
         let host = RestHost::new(&identity, open_api.rest, &clock, overload);
         let console = console(&store, &keys, &clock, &identity, provider.as_ref());
         let (entry, console) = Served { grpc, deciding, host, pages, console }.entry(&config)?;
         let mut workers = vec![schema.worker(), feeding, programme.worker(), retention, archiver];
-        workers.push(readiness::grpc_health(health.clone(), directory));
+        workers.push(readiness::grpc_health(health.clone(), named, directory));
         workers.extend(housekeeping(&store, &clock, &identity).into_iter().chain(console));
         workers.extend(numbering.into_iter().chain(deliveries.workers()));
         workers.extend(keys.workers().into_iter().chain(graph.workers()));

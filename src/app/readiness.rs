@@ -156,20 +156,29 @@ fn critical(workers: &Statuses) -> Result<(), String> {
     if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) }
 }
 
-/// The worker that reports readiness by gRPC health and as a metric. It also runs during the drain:
-/// a stopping service is not ready.
-pub(super) fn grpc_health(health: HealthReporter, directory: Directory) -> Worker {
+/// The name that gRPC's health service has for the whole node.
+const OVERALL: &str = "";
+
+/// The worker that reports readiness by gRPC health and as a metric. Each of `services` has the
+/// status of the node. The worker also runs during the drain: a stopping service is not ready.
+pub(super) fn grpc_health(
+    health: HealthReporter,
+    services: Arc<[&'static str]>,
+    directory: Directory,
+) -> Worker {
     let last = Arc::new(Mutex::new(None));
     let worker = Worker::periodic("grpc_health", FOLLOW, move || {
         let is_ready = directory.is_ready();
         metrics::gauge!("authority_ready").set(if is_ready { 1.0 } else { 0.0 });
         let is_news = last.lock().replace(is_ready) != Some(is_ready);
-        let health = health.clone();
+        let (health, services) = (health.clone(), Arc::clone(&services));
         async move {
             if is_news {
                 let serving = ServingStatus::Serving;
                 let status = if is_ready { serving } else { ServingStatus::NotServing };
-                health.set_service_status("", status).await;
+                for service in services.iter().chain(&[OVERALL]) {
+                    health.set_service_status(service, status).await;
+                }
             }
             Ok::<_, Infallible>(())
         }

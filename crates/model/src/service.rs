@@ -82,6 +82,11 @@ impl Service {
         Self { limit, ..self }
     }
 
+    /// Returns the full name of the service: `authority.registry.v1.ToolService`.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// Returns the path of each method for the router:
     /// `/authority.registry.v1.ToolService/CreateTool`.
     pub fn paths(&self) -> impl Iterator<Item = String> {

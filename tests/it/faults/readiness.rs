@@ -47,14 +47,16 @@ async fn until_grpc_says(node: &TestApp, wanted: i32) {
     let channel = tonic::transport::Channel::from_shared(node.base_url().to_owned()).unwrap();
     let mut health = HealthClient::new(channel.connect().await.unwrap());
     let begun = Instant::now();
-    loop {
-        let asked = HealthCheckRequest { service: String::new() };
-        let status = health.check(asked).await.unwrap().into_inner().status;
-        if status == wanted {
-            return;
+    for service in ["", "authority.runtime.v1.RuntimeService"] {
+        loop {
+            let asked = HealthCheckRequest { service: service.to_owned() };
+            let status = health.check(asked).await.unwrap().into_inner().status;
+            if status == wanted {
+                break;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(30), "`{service}` is still {status}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        assert!(begun.elapsed() < Duration::from_secs(30), "gRPC health still reports {status}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 

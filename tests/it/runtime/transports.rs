@@ -149,9 +149,13 @@ async fn reflection_and_health_answer() {
     let (app, ..) = demo().await;
     let address = tonic::transport::Channel::from_shared(app.base_url().to_owned()).unwrap();
     let mut health = HealthClient::new(address.connect().await.unwrap());
-    let asked = HealthCheckRequest { service: String::new() };
-    let answer = health.check(asked).await.unwrap().into_inner();
-    assert_eq!(answer.status, 1);
+    for service in ["", "authority.runtime.v1.RuntimeService", "authority.keys.v1.ApiKeyService"] {
+        let asked = HealthCheckRequest { service: service.to_owned() };
+        let answer = health.check(asked).await.unwrap().into_inner();
+        assert_eq!(answer.status, 1, "{service}");
+    }
+    let asked = HealthCheckRequest { service: "no.such.v1.Service".to_owned() };
+    assert_eq!(health.check(asked).await.unwrap_err().code(), tonic::Code::NotFound);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
