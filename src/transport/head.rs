@@ -1,11 +1,51 @@
 //! Refuses request heads that two readers could interpret differently: in the target, the length of
 //! the body, or the body's type. A proxy might decide by one reading, and the service by the other.
+//! Over HTTP/2 it also refuses heads that are too large.
 
 use authority_api::error::{ApiError, ErrorCode};
 use axum::http::{
-    HeaderMap, Method, Request,
+    HeaderMap, Method, Request, Version,
     header::{CONTENT_TYPE, TRANSFER_ENCODING},
+    request::Parts,
 };
+
+use super::request_id;
+
+/// The size that HTTP/2 adds to each field of a head (RFC 9113, 6.5.2).
+const FIELD_OVERHEAD: usize = 32;
+
+/// In the extensions of a request with a head over this number of bytes.
+#[derive(Clone, Copy)]
+pub(super) struct TooLarge(u32);
+
+impl TooLarge {
+    pub(super) fn refusal(self) -> ApiError {
+        let text =
+            format!("the request's headers exceed {} bytes; send fewer or shorter ones", self.0);
+        ApiError::new(ErrorCode::TooLarge, text)
+    }
+}
+
+/// Marks an HTTP/2 request with headers over the limit, and drops the headers that its refusal does
+/// not need.
+///
+/// The library answers a larger head without a gRPC status, which clients report as an unknown
+/// error. It therefore has a higher limit.
+pub(super) fn limit(head: &mut Parts, bytes: u32) {
+    if head.version != Version::HTTP_2 {
+        return; // HTTP/1 has the limit in the library
+    }
+    let fields = head.headers.iter();
+    let fields = fields.map(|(name, value)| name.as_str().len() + value.len() + FIELD_OVERHEAD);
+    let path = head.uri.path_and_query().map_or(0, |path| path.as_str().len());
+    if path + fields.sum::<usize>() <= bytes as usize {
+        return;
+    }
+    let kept = [CONTENT_TYPE, request_id::NAME];
+    let kept = kept.into_iter().filter_map(|name| Some((head.headers.remove(&name)?, name)));
+    head.headers = kept.map(|(value, name)| (name, value)).collect();
+    head.extensions.insert(TooLarge(bytes));
+}
 
 /// Returns why a request's head is refused, if it is.
 pub(super) fn refusal<B>(request: &Request<B>) -> Option<ApiError> {

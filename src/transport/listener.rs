@@ -29,6 +29,8 @@ use super::{
 
 /// The time after the drain for tasks to notice that they are cut off.
 const CUT_OFF: Duration = Duration::from_secs(1);
+/// Heads up to this multiple of the limit are answered in the caller's protocol.
+const ANSWERED_HEADS: u32 = 4;
 /// The wait when the machine is out of a resource (file descriptors).
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
@@ -215,7 +217,9 @@ fn http2(bounds: &Bounds) -> Builder<Streams> {
         // The limit of calls that their client cancels before the server handles them. By default
         // h2 closes the connection at 20 of them, along with all other streams on it.
         .max_pending_accept_reset_streams(bounds.streams as usize)
-        .max_header_list_size(bounds.header_bytes)
+        // `head.rs` refuses a head above `header_bytes` in the caller's protocol. A head above this
+        // limit gets a 431 from h2, and one above four times this limit ends the connection.
+        .max_header_list_size(bounds.header_bytes.saturating_mul(ANSWERED_HEADS))
         .initial_stream_window_size(128 * 1024)
         .initial_connection_window_size(512 * 1024)
         .max_send_buf_size(64 * 1024)

@@ -9,13 +9,15 @@ use serde::Serialize;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use super::request_id::RequestId;
+use super::{head::TooLarge, request_id::RequestId};
 use authority_api::error::{ApiError, ErrorCode};
 
 /// The properties of a request that determine the format of an error.
 pub(super) struct Asker {
     /// The request's content type, if it is gRPC or gRPC-web.
     grpc: Option<HeaderValue>,
+    /// Whether the head was too large, which has a status of its own over REST.
+    has_large_head: bool,
 }
 
 #[derive(Serialize)]
@@ -34,9 +36,11 @@ struct Detail<'a> {
 }
 
 impl Asker {
-    pub(super) fn of(headers: &HeaderMap) -> Self {
+    pub(super) fn of<B>(request: &Request<B>) -> Self {
+        let headers = request.headers();
         let kind = headers.get(header::CONTENT_TYPE);
-        Self { grpc: kind.filter(|_| is_grpc(headers)).cloned() }
+        let has_large_head = request.extensions().get::<TooLarge>().is_some();
+        Self { grpc: kind.filter(|_| is_grpc(headers)).cloned(), has_large_head }
     }
 
     pub(super) fn is_grpc(&self) -> bool {
@@ -46,6 +50,9 @@ impl Asker {
     pub(super) fn refuse(&self, refusal: ApiError, id: &RequestId) -> Response<Body> {
         match &self.grpc {
             Some(kind) => status(refusal, kind),
+            None if self.has_large_head => {
+                json(&refusal, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, id)
+            }
             None => json(&refusal, refusal.code.http(), id),
         }
     }
@@ -173,7 +180,36 @@ fn code(status: StatusCode) -> ErrorCode {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use axum::http::Version;
+
+    use super::{super::head, *};
+
+    #[test]
+    fn a_head_past_the_limit_has_a_status_in_each_protocol() {
+        for (version, kind, bytes, expected) in [
+            (Version::HTTP_2, "application/json", 16_000, None),
+            (Version::HTTP_2, "application/json", 16_500, Some((431, None))),
+            (Version::HTTP_2, "application/grpc", 16_500, Some((200, Some("11")))),
+            (Version::HTTP_2, "application/grpc-web-text", 60_000, Some((200, Some("11")))),
+            // The library has refused larger heads of HTTP/1.
+            (Version::HTTP_11, "application/json", 16_500, None),
+        ] {
+            let request = Request::builder().version(version).header(header::CONTENT_TYPE, kind);
+            let request = request.header("long", "x".repeat(bytes)).header("x-request-id", "mine");
+            let (mut head, ()) = request.body(()).unwrap().into_parts();
+            head::limit(&mut head, 16_384);
+            let mut request = Request::from_parts(head, ());
+            let id = RequestId::settle(request.headers_mut());
+            assert_eq!(id.as_str(), "mine");
+            let refusal = request.extensions().get::<TooLarge>().map(|head| head.refusal());
+            let answer = refusal.map(|refusal| Asker::of(&request).refuse(refusal, &id));
+            let shown = answer.as_ref().map(|answer| {
+                let status = answer.headers().get("grpc-status");
+                (answer.status().as_u16(), status.map(|status| status.to_str().unwrap()))
+            });
+            assert_eq!(shown, expected, "{version:?} {kind} {bytes}");
+        }
+    }
 
     #[test]
     fn grpc_is_known_by_its_content_type() {

@@ -51,7 +51,9 @@ impl ResponseLayer {
 
     /// The error of a request that is refused before routing.
     fn refusal(self, request: &Request<Body>) -> Option<ApiError> {
-        if let Some(problem) = host::problem(request) {
+        if let Some(head) = request.extensions().get::<head::TooLarge>() {
+            Some(head.refusal())
+        } else if let Some(problem) = host::problem(request) {
             Some(ApiError::field("host", problem))
         } else if let Some(refusal) = head::refusal(request) {
             Some(refusal)
@@ -103,7 +105,7 @@ where
         request.extensions_mut().insert(id.clone());
         // Which callers may call a gRPC method depends on the address that received the call.
         request.extensions_mut().insert(self.layer.surfaces);
-        let (is_head, asker) = (request.method() == Method::HEAD, Asker::of(request.headers()));
+        let (is_head, asker) = (request.method() == Method::HEAD, Asker::of(&request));
         let span = span::start(&request, &id);
         let answer = match self.layer.refusal(&request) {
             Some(refusal) => Stage::Refused { refusal: Some(refusal) },

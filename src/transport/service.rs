@@ -31,6 +31,7 @@ use super::{
     body::{BoundedBody, End},
     client::Peer,
     entry::Answers,
+    head,
     holder::Holder,
     settings::Settings,
 };
@@ -73,6 +74,7 @@ impl Service<Request<Incoming>> for ConnectionService {
             &head.headers,
             &self.settings.trusted_proxies,
         ));
+        head::limit(&mut head, bounds.header_bytes);
         if let Some(holder) = &self.holder {
             head.extensions.insert(holder.clone());
         }

@@ -117,3 +117,22 @@ async fn what_tonic_refuses_is_not_called_internal() {
     let (status, _) = told(answer).await;
     assert_eq!(status, 200);
 }
+
+/// `transport::heads` tests the same limit over REST.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_head_past_the_limit_is_out_of_range_over_grpc() {
+    let (app, client) = demo().await;
+    let mut grpc = runtime(&app).await;
+    for (bytes, expected) in
+        [(10_000, None), (17_000, Some(Code::OutOfRange)), (60_000, Some(Code::OutOfRange))]
+    {
+        let mut call = asking(&client.token, &json!({"amount": 1, "currency": "EUR"}));
+        call.metadata_mut().insert("long", "x".repeat(bytes).parse().unwrap());
+        let refused = grpc.evaluate(call).await.err();
+        assert_eq!(refused.as_ref().map(tonic::Status::code), expected, "{bytes}: {refused:?}");
+        if let Some(refused) = refused {
+            assert!(refused.message().contains("16384"), "{refused:?}");
+            assert_eq!(refused.get_error_details().error_info().unwrap().reason, "too_large");
+        }
+    }
+}

@@ -77,3 +77,26 @@ async fn a_host_other_than_the_authority_is_refused_over_http2() {
     }
     served.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_past_the_limit_is_refused_over_http2_and_its_connection_stays() {
+    let served = serve(settings()).await;
+    let mut peer = Peer::new(served.connect().await, true, 10_000).await;
+    let (names, value) = ((0..120).map(|n| format!("x-{n}")).collect::<Vec<_>>(), "y".repeat(120));
+    let many: Vec<_> = names.iter().map(|name| (name.as_str(), value.as_str())).collect();
+    for (stream, headers, expected) in
+        [(1, &many[..], "too_large"), (3, &many[..60], "live"), (5, &many[..], "16384 bytes")]
+    {
+        peer.get_with(stream, "/health", headers).await;
+        let mut told = String::new();
+        while !told.contains("live") && !told.contains('}') {
+            let frame = peer.next().await.unwrap();
+            assert!(frame.stream == stream && [HEADERS, DATA].contains(&frame.kind));
+            if frame.kind == DATA {
+                told.push_str(&String::from_utf8_lossy(&frame.body));
+            }
+        }
+        assert!(told.contains(expected), "{expected}: {told}");
+    }
+    served.stop().await;
+}
