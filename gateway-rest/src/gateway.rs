@@ -139,7 +139,12 @@ impl<H: Host> Inner<H> {
         let last = path.rsplit('/').next().unwrap_or_default();
         let unknown_verb = self.tree.unknown_verb(path).filter(|_| !self.host.is_id(last));
         if let Some((route, verb)) = unknown_verb {
-            let message = format!("this path has no verb `:{verb}`");
+            let verbs = self.routes.iter().copied().filter(|route| !route.verb.is_empty());
+            let near = nearest::route(path, parts.method.as_str(), verbs);
+            let near = near.map_or(String::new(), |route| {
+                format!("; did you mean {} {}?", route.method, route.path)
+            });
+            let message = format!("this path has no verb `:{verb}`{near}");
             if let Err(refused) = self.admit(route, parts).await {
                 return answer::failed(refused);
             }

@@ -32,8 +32,17 @@ async fn an_unknown_verb_is_named() {
         let reply = send("POST", path, "{}").await;
         assert_eq!((reply.status.as_u16(), reply.reason().as_str()), (404, "not_found"), "{path}");
         assert!(reply.body.contains("no verb `:burn`"), "{path}: {}", reply.body);
+        assert!(!reply.body.contains("did you mean"), "{path}: {}", reply.body);
         let reply = send_with("POST", path, &[], "{}").await;
         assert_eq!(reply.status, 401, "{path}: the credential is checked first");
+    }
+    for (path, meant) in [
+        ("/v1/books/svc:book:7:lnd", "POST /v1/books/{id}:lend?"),
+        ("/v1/books:exprt", "GET /v1/books:export?"),
+    ] {
+        let reply = send("POST", path, "{}").await;
+        let meant = format!("did you mean {meant}");
+        assert!(reply.status == 404 && reply.body.contains(&meant), "{path}: {}", reply.body);
     }
     assert_eq!(send("POST", "/v1/books/svc:book:7", "{}").await.status, 405, "an id's end");
     assert_eq!(send("PUT", "/v1/books/7:lend", "{}").await.status, 405, "another method's");

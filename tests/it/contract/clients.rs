@@ -81,6 +81,7 @@ async fn an_unknown_path_gets_the_nearest_one() {
         ("POST", "/v1/runtime/evaluate", "POST /api/v1/runtime/evaluate?"),
         ("GET", "/api/v1/api_keys", "GET /api/v1/api-keys?"),
         ("GET", "/api/v1/principal", "GET /api/v1/principals?"),
+        ("POST", "/v1/decisions:simulat", "POST /v1/decisions:simulate?"),
     ] {
         let answer = owner.send(method, path, None, &[]).await;
         assert_eq!(answer.status, 404, "{path}");
