@@ -8,7 +8,7 @@ mod events;
 
 use std::{collections::BTreeSet, env, fs, path::PathBuf};
 
-use gateway_rest_build::{Access, Info, Options, Requirement, bearer, openapi};
+use gateway_rest_build::{Access, Info, Options, Requirement, bearer, openapi, openapi_text};
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, MethodDescriptor, Value};
 use serde_json::{Map, json};
 
@@ -123,7 +123,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // By reference: openapi-generator writes invalid Python for the body of an inline webhook.
     document["components"]["pathItems"] = events::webhooks();
     document["webhooks"] = json!({"event": {"$ref": "#/components/pathItems/event"}});
-    fs::write(out.join("openapi.json"), serde_json::to_string(&document)?)?;
+    fs::write(out.join("openapi.json"), openapi_text(&document))?;
     Ok(fs::write(out.join("documentation.rs"), documentation::pages()?)?)
 }
 

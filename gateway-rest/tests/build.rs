@@ -3,7 +3,7 @@
 
 use std::{env, error::Error, fs, path::PathBuf};
 
-use gateway_rest_build::{Access, Info, Options, Requirement, bearer};
+use gateway_rest_build::{Access, Info, Options, Requirement, bearer, openapi_text};
 use prost::Message as _;
 use prost_reflect::DescriptorPool;
 
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ..Options::default()
     };
     fs::write(out.join("routes.rs"), gateway_rest_build::routes(&pool, &options))?;
-    fs::write(out.join("openapi.json"), openapi(&pool, &options).to_string())?;
+    fs::write(out.join("openapi.json"), openapi_text(&openapi(&pool, &options)))?;
     fs::write(out.join("descriptors.bin"), encoded)?;
     Ok(())
 }

@@ -18,7 +18,7 @@ use prost_reflect::{DescriptorPool, MethodDescriptor};
 use quote::quote;
 use serde_json::{Value, json};
 
-pub use openapi::{document as openapi, message_schema};
+pub use openapi::{document as openapi, message_schema, text as openapi_text};
 
 /// The settings of the project that uses the library.
 #[derive(Clone, Debug)]

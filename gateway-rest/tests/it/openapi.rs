@@ -154,6 +154,10 @@ fn responses_have_their_status_and_form() {
     assert_eq!(gone["responses"]["204"], json!({"description": "Success."}));
     let export = operation("/v1/books:export", "get");
     assert!(export["responses"]["200"]["content"]["application/x-ndjson"].is_object());
+    // Generators of clients take the first media type.
+    let path = OPENAPI.find(r#""/v1/books:export":"#).unwrap();
+    let first = |kind: &str| OPENAPI[path..].find(kind).unwrap();
+    assert!(first("text/event-stream") < first("application/x-ndjson"));
     let titles = operation("/v1/titles", "get");
     let titles = &titles["responses"]["200"]["content"]["application/json"]["schema"];
     assert_eq!(titles, &json!({"type": "array", "items": {"type": "string"}}));

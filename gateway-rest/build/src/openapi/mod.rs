@@ -9,6 +9,7 @@ mod parameters;
 mod pattern;
 mod rules;
 mod schema;
+mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,6 +23,7 @@ use crate::{
 pub use message::schema as message_schema;
 use operation::Operation;
 use schema::Schemas;
+pub use text::text;
 
 /// Returns the `OpenAPI` 3.1 document of the services of `options.packages`.
 ///
