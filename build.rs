@@ -328,7 +328,8 @@ fn parts(components: &mut serde_json::Value) {
         "RequestId": text("Echoed in the response and in the log. Replaced by a generated id if it is \
             absent, empty, too long, or not visible ASCII.", "X-Request-Id", 128),
         "IdempotencyKey": text("The same key with the same body repeats the first response, for 24 \
-            hours; 422 with another body.", "Idempotency-Key", 255),
+            hours; 422 with another body. A response with a secret is repeated once, within ten minutes; \
+            then 409.", "Idempotency-Key", 255),
         "IfMatch": text("The ETag of the expected version; 412 if the record has another version.", "If-Match", 255),
     });
     let header =
