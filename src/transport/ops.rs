@@ -22,3 +22,23 @@ pub fn ops(render: impl Fn() -> String + Clone + Send + Sync + 'static) -> Route
     };
     Router::new().route("/metrics", get(metrics))
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::{body::Body, http::Request};
+    use tower::ServiceExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn metrics_have_the_security_headers() {
+        for method in ["GET", "HEAD"] {
+            let call = Request::builder().method(method).uri("/metrics").body(Body::empty());
+            let response = ops(|| "up 1".to_owned()).oneshot(call.unwrap()).await.unwrap();
+            let header = |name: &str| response.headers()[name].to_str().unwrap();
+            assert_eq!(header("x-content-type-options"), "nosniff");
+            assert_eq!(header("x-frame-options"), "DENY");
+            assert_eq!(header("content-type"), "text/plain; version=0.0.4; charset=utf-8");
+        }
+    }
+}

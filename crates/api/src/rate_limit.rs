@@ -141,6 +141,8 @@ impl From<compute::Error> for ApiError {
 mod tests {
     use tonic::Status;
 
+    use std::time::Duration;
+
     use super::*;
 
     const TESTS: RateLimit = RateLimit { name: "tests", limit: 10, window_seconds: 60 };
@@ -167,10 +169,11 @@ mod tests {
 
     #[test]
     fn a_refusal_shows_its_limit_in_the_metadata_and_not_in_the_details() {
-        for (refused, left, policy) in [
-            (TESTS.refusal("x", 3), r#""tests";r=0;t=3"#, r#""tests";q=10;w=60"#),
+        for (refused, wait, left, policy) in [
+            (TESTS.refusal("x", 3), 3, r#""tests";r=0;t=3"#, r#""tests";q=10;w=60"#),
             (
                 EXPORTS.refusal("x", 1),
+                1,
                 r#""exports";r=0"#,
                 r#""exports";q=3;qu="concurrent-requests""#,
             ),
@@ -180,6 +183,8 @@ mod tests {
             assert_eq!((shown("ratelimit"), shown("ratelimit-policy")), (left, policy));
             let details = tonic_types::StatusExt::get_details_error_info(&status).unwrap();
             assert_eq!(details.metadata.keys().collect::<Vec<_>>(), ["retry_after"]);
+            let retry = tonic_types::StatusExt::get_details_retry_info(&status).unwrap();
+            assert_eq!(retry.retry_delay, Some(Duration::from_secs(wait)));
         }
     }
 }

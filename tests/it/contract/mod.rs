@@ -18,6 +18,7 @@ mod page_tokens;
 mod pages;
 mod rate_limits;
 mod reference;
+mod shape;
 mod specification;
 mod tenants;
 mod typed_client;

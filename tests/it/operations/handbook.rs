@@ -65,6 +65,7 @@ fn a_reader_of_the_page_ends_with_two_nodes_tls_a_backup_and_metrics() {
     for part in [
         "sound",
         "# jwks_url has no value",
+        "handbook: 1 rule of another database is kept",
         "handbook: the backup is restored",
         "handbook: the ring has k2\n",
         "handbook: metrics",

@@ -32,6 +32,8 @@ install -d -o postgres -g postgres -m 2775 /run/postgresql
 HANDBOOK_POSTGRES="$(ls /usr/lib/postgresql | sort -n | tail -n 1)"
 export HANDBOOK_POSTGRES
 pg_createcluster "$HANDBOOK_POSTGRES" main --port 5432 -- --auth-local=peer >/dev/null
+# A rule that the page must keep.
+echo 'local other_application all peer' >>"/etc/postgresql/$HANDBOOK_POSTGRES/main/pg_hba.conf"
 pg_ctlcluster "$HANDBOOK_POSTGRES" main start
 
 commands="$(cat)"
@@ -39,6 +41,8 @@ eval "$commands"
 
 # Checks the state that a reader of the page ends with.
 says() { echo "handbook: $1"; }
+others="SELECT count(*) FROM pg_hba_file_rules WHERE database = '{other_application}'"
+says "$(admin psql -tAc "$others") rule of another database is kept"
 keys="SELECT string_agg(kid, ' ' ORDER BY kid) FROM signing_keys"
 [ -n "$(admin psql -d restored -tAc "$keys")" ]
 [ "$(admin psql -d restored -tAc "$keys")" = "$(admin psql -d agent_authority -tAc "$keys")" ]
