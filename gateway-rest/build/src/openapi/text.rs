@@ -6,8 +6,8 @@ use serde_json::Value;
 /// read server-sent events but no lines.
 const FIRST: &str = "text/event-stream";
 
-/// Returns the text of an `OpenAPI` document. Streams have server-sent events first, whatever the
-/// order of the members in `document` is.
+/// Returns the text of an `OpenAPI` document. Streams have server-sent events first, even if the
+/// members of `document` are sorted.
 pub fn text(document: &Value) -> String {
     let mut written = String::new();
     write(document, &mut written);
