@@ -39,17 +39,18 @@ async function main(): Promise<void> {
   });
   console.log('approved', approved.approval.state);
 
-  const watched = await gatewayWatchDecision<true>({
+  const end = new AbortController();
+  const { stream } = await gatewayWatchDecision({
     client: agent,
     path: { decision_id: held.decision_id },
-    parseAs: 'stream',
+    // Without this header the service sends lines.
+    headers: { accept: 'text/event-stream' },
+    signal: end.signal,
   });
-  const body = watched.data as unknown as ReadableStream<Uint8Array<ArrayBuffer>>;
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  let text = '';
-  while (!text.includes('\n')) text += (await reader.read()).value ?? '\n';
-  await reader.cancel();
-  const first = JSON.parse(text.split('\n')[0]) as DecisionUpdate;
+  // The types describe a whole event, but the client returns its parsed data.
+  const { value } = await stream.next();
+  end.abort();
+  const first = value as unknown as DecisionUpdate;
   console.log('streamed', first.decision, first.approval_state);
 }
 
