@@ -179,12 +179,13 @@ async fn events_are_described_as_they_are_sent() {
     let stream = content("/v1/events:stream");
     let line = &stream["application/x-ndjson"]["schema"]["$ref"];
     assert_eq!(line, "#/components/schemas/StreamEventsResponse");
-    let sent = &stream["text/event-stream"]["schema"]["properties"];
+    let named = |schema: &Value| whole.pointer(&schema["$ref"].as_str().unwrap()[1..]).unwrap();
+    let sent = &named(&stream["text/event-stream"]["schema"])["properties"];
     let data = &sent["data"]["contentSchema"]["$ref"];
     assert_eq!(data, "#/components/schemas/Event");
     assert!(sent["id"]["description"].as_str().unwrap().contains("`sequence`"));
     // If the message has no such field, the whole message is the data of a server-sent event.
-    let exported = &content("/api/v1/app/decisions:export")["text/event-stream"]["schema"];
+    let exported = named(&content("/api/v1/app/decisions:export")["text/event-stream"]["schema"]);
     assert_eq!(exported["required"], json!(["data"]), "{exported:#}");
 }
 

@@ -54,12 +54,15 @@ fn answers_and_sets_of_words_have_names() {
     operations(&document, &mut |place, operation| {
         let answers = operation["responses"].as_object().unwrap().iter();
         for (_, answer) in answers.filter(|(status, _)| status.starts_with('2')) {
-            let schema = &answer["content"]["application/json"]["schema"];
-            if schema.is_null() {
-                continue;
+            for kind in ["application/json", "application/x-ndjson", "text/event-stream"] {
+                let schema = &answer["content"][kind]["schema"];
+                let is_named = schema["$ref"].is_string() || schema["oneOf"].is_array();
+                if is_named {
+                    named += 1;
+                } else if !schema.is_null() {
+                    inline.push(format!("{place} {kind}"));
+                }
             }
-            let is_named = schema["$ref"].is_string() || schema["oneOf"].is_array();
-            if is_named { named += 1 } else { inline.push(place.clone()) }
         }
     });
     assert!(named > 300 && inline.is_empty(), "{named} {inline:#?}");

@@ -229,12 +229,13 @@ impl Operation<'_> {
             properties["data"]["description"] = "JSON text.".into();
             required.push("data");
         }
-        json!({
+        let schema = json!({
             "type": "object",
             "description": "One server-sent event (WHATWG HTML, 9.2).",
             "required": required,
             "properties": properties,
-        })
+        });
+        schemas.named(&format!("{}ServerSentEvent", output.name()), schema)
     }
 
     /// Returns the example of a body that is not a message. It is the example in the schema of the
