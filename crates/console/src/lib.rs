@@ -50,7 +50,6 @@ mod view;
 mod webhooks;
 mod who_may;
 
-pub use policies::diff;
 pub use told::{Double, doubles, headline};
 pub use unknown_action::unknown_action;
 pub use who_may::who_may;

@@ -37,7 +37,7 @@ pub use self::{
     pattern::Pattern,
     policy::{
         compiled::{CompiledPolicy, PolicyReference},
-        cost_bound,
+        cost_bound, diff,
         error::PolicyError,
         index::{PolicyIndex, PolicyKeys},
         statement,

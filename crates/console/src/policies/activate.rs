@@ -2,6 +2,7 @@
 
 use askama::Template;
 use authority_crypto::sha256;
+use authority_decision::diff::{self, Line};
 use authority_model::proto::registry::ActivatePolicyRequest;
 use axum::{
     extract::{Path, RawQuery},
@@ -11,7 +12,6 @@ use http::StatusCode;
 use tonic::{Code, Status};
 
 use super::{
-    diff::{self, Line},
     present::{Present, address, change, name, versions},
     targets::unknown_targets,
     trial::Trial,

@@ -5,7 +5,6 @@
 //! every form names the version of the policy on its page.
 
 mod activate;
-pub mod diff;
 mod impact;
 mod listed;
 mod one;

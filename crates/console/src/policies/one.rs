@@ -2,6 +2,7 @@
 //! activates it.
 
 use askama::Template;
+use authority_decision::diff::{self, Line};
 use authority_model::{
     proto::registry::{Policy, PolicyVersion, UpdatePolicyRequest},
     wire::FieldMask,
@@ -14,7 +15,6 @@ use http::StatusCode;
 use tonic::{Code, Status};
 
 use super::{
-    diff::{self, Line},
     impact,
     listed::Listed,
     present::{Present, address, change, name, rows, versions},

@@ -5,6 +5,7 @@
 pub(crate) mod compiled;
 pub(crate) mod cost;
 pub mod cost_bound;
+pub mod diff;
 pub(crate) mod error;
 pub(crate) mod index;
 pub(crate) mod jurisdiction_comparison;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use authority_console::diff::{self, Change, Line};
+use authority_decision::diff::{self, Change, Line};
 
 use crate::text::plain;
 

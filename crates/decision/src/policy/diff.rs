@@ -1,4 +1,4 @@
-//! The lines that differ between two texts.
+//! The lines that differ between two texts of a policy.
 
 /// A line of a comparison.
 #[derive(Clone)]
@@ -24,7 +24,7 @@ impl Change {
         }
     }
 
-    pub fn class(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Self::Same => "same",
             Self::Added => "added",
