@@ -16,7 +16,7 @@ use super::{
     cost::{LONGEST_RUN, MOST_MATCHING},
     error::PolicyError,
     stack,
-    statement::{ActionScope, Statement},
+    statement::{ActionScope, Statement, StatementFault},
     target::{Aspects, Target},
     text::split,
 };
@@ -62,7 +62,8 @@ impl CompiledPolicy {
         Self::count(text, spans, &set)?;
         let statements = spans.iter().enumerate().map(|(ordinal, span)| {
             let compiled = Statement::compile(&reference.id, ordinal, text, span.clone());
-            compiled.map_err(|faults| faults.into_iter().next().unwrap_or_else(unexplained))
+            let first = |faults: Vec<StatementFault>| faults.into_iter().next();
+            compiled.map_err(|faults| first(faults).map_or_else(unexplained, |one| one.error(text)))
         });
         let statements = statements.collect::<Result<_, _>>()?;
         Ok(Self { reference, statements })

@@ -100,16 +100,32 @@ pub struct Statement {
     pub fault: Option<String>,
 }
 
+/// Why a statement cannot be compiled, at a byte of the policy's text.
+pub(crate) struct StatementFault {
+    offset: usize,
+    problem: String,
+    /// Whether the statement names an entity type that does not exist.
+    pub(crate) unknown_type: bool,
+}
+
+impl StatementFault {
+    pub(crate) fn error(self, text: &str) -> PolicyError {
+        PolicyError::at(text, self.offset, self.problem)
+    }
+}
+
 impl Statement {
     pub(crate) fn compile(
         policy_id: &str,
         ordinal: usize,
         text: &str,
         span: Range<usize>,
-    ) -> Result<Self, Vec<PolicyError>> {
+    ) -> Result<Self, Vec<StatementFault>> {
         let start = span.start;
-        let at = |place: Option<usize>, problem: String| {
-            PolicyError::at(text, start + place.unwrap_or_default(), problem)
+        let at = |place: Option<usize>, problem: String| StatementFault {
+            offset: start + place.unwrap_or_default(),
+            problem,
+            unknown_type: false,
         };
         let fault = |problem: String| vec![at(None, problem)];
         let own = text.get(span).unwrap_or_default();
@@ -122,12 +138,13 @@ impl Statement {
         })?;
         let json = json_form(own).map_err(fault)?;
         let condition = policy.condition();
-        let mut faults = entity_faults(&condition);
+        let mut faults = entity_faults(&condition, start);
         let notes = Notes::read(&policy, policy.effect() == ast::Effect::Forbid);
-        let notes = notes.map_err(|(key, problem)| faults.push((place_of(&policy, &key), problem)));
-        let action = scope(&policy).map_err(|problem| faults.push((None, problem)));
+        let notes =
+            notes.map_err(|(key, problem)| faults.push(at(place_of(&policy, &key), problem)));
+        let action = scope(&policy).map_err(|problem| faults.push(at(None, problem)));
         let (Ok(notes), Ok(action), true) = (notes, action, faults.is_empty()) else {
-            return Err(faults.into_iter().map(|(place, problem)| at(place, problem)).collect());
+            return Err(faults);
         };
         Ok(Self {
             id: notes.id.unwrap_or_else(|| policy_id.to_owned()),
@@ -301,8 +318,8 @@ fn scope(policy: &StaticPolicy) -> Result<ActionScope, String> {
 /// Checks that every entity type is known and every action is possible.
 ///
 /// A forbid on `Svc::Action::"payment.*"` would otherwise never match, and the mistake would go
-/// unnoticed. Each problem has its position in the statement, in bytes.
-fn entity_faults(condition: &ast::Expr) -> Vec<(Option<usize>, String)> {
+/// unnoticed. The statement begins at the byte `begin` of the policy's text.
+fn entity_faults(condition: &ast::Expr, begin: usize) -> Vec<StatementFault> {
     let unknown = |kind: &ast::EntityType| {
         let name = kind.to_string();
         let known = ENTITY_TYPES.join(", ");
@@ -310,22 +327,31 @@ fn entity_faults(condition: &ast::Expr) -> Vec<(Option<usize>, String)> {
         (!is_known).then(|| format!("unknown entity type `{name}`; the known ones are {known}"))
     };
     let start = |loc: Option<&Loc>| loc.map(Loc::start);
+    let fault = |place: Option<usize>, problem, unknown_type| StatementFault {
+        offset: begin + place.unwrap_or_default(),
+        problem,
+        unknown_type,
+    };
     let faults = condition.subexpressions().filter_map(|expression| match expression.expr_kind() {
         ast::ExprKind::Is { entity_type, .. } => {
             let place = start(entity_type.loc()).or_else(|| start(expression.source_loc()));
-            Some((place, unknown(entity_type)?))
+            Some(fault(place, unknown(entity_type)?, true))
         }
         ast::ExprKind::Lit(ast::Literal::EntityUID(uid)) => {
+            let place = start(uid.loc());
+            if let Some(problem) = unknown(uid.entity_type()) {
+                return Some(fault(place, problem, true));
+            }
             let id: &str = uid.eid().as_ref();
             let no_action =
                 uid.entity_type().to_string() == "Svc::Action" && check_action(id).is_err();
-            let impossible = no_action.then(|| {
-                format!(
+            no_action.then(|| {
+                let problem = format!(
                     "`{id}` is not an action; for all below a prefix write `action in \
                      Svc::Action::\"<prefix>\"`"
-                )
-            });
-            Some((start(uid.loc()), unknown(uid.entity_type()).or(impossible)?))
+                );
+                fault(place, problem, false)
+            })
         }
         _ => None,
     });

@@ -5,6 +5,9 @@
 
 use super::countries;
 
+/// The European Union, which is not a country.
+const UNION: &str = "EU";
+
 /// Whether the text has the form of a country code (ISO 3166-1 alpha-2) or a subdivision code (ISO
 /// 3166-2).
 pub fn is_code(text: &str) -> bool {
@@ -30,23 +33,22 @@ pub fn covers(bound: &str, place: &str) -> bool {
 
 /// Describes the fault in a text that isn't a valid place, and suggests a replacement.
 pub fn fault(text: &str) -> Option<String> {
-    if is_known(text) {
-        return None;
-    }
+    let problem = problem(text)?;
     let (code, own) = parts(text);
-    let likely = likely(text);
-    Some(match likely {
-        Some(likely) => format!("`{text}` is not an ISO 3166 code: write `{likely}`"),
-        None if code == "EU" => {
-            "`EU` is not an ISO 3166 country: list each country instead".to_owned()
-        }
-        None if own.is_some() && is_code(text) => {
-            format!("`{text}` is not an ISO 3166 code: `{code}` is not a country")
-        }
-        None => format!(
-            "`{text}` is not an ISO 3166 code: write a country such as `DE` or a subdivision such as `DE-BY`"
-        ),
-    })
+    let advice = match likely(text) {
+        Some(likely) => format!("write `{likely}`"),
+        None if code == UNION => "list each country instead".to_owned(),
+        None if own.is_some() && is_code(text) => format!("`{code}` is not a country"),
+        None => "write a country such as `DE` or a subdivision such as `DE-BY`".to_owned(),
+    };
+    Some(format!("{problem}: {advice}"))
+}
+
+/// Describes the fault in a text that isn't a valid place, without a suggestion.
+pub fn problem(text: &str) -> Option<String> {
+    let (code, _) = parts(text);
+    let faulty = if code == UNION && likely(text).is_none() { code } else { text };
+    (!is_known(text)).then(|| format!("`{faulty}` is not an ISO 3166 code"))
 }
 
 /// Returns the place most likely meant by an invalid text.

@@ -105,12 +105,9 @@ fn impossible(var: Var, name: &str, span: Span, declared: &Declared) -> Fault {
 }
 
 /// Adds a suggestion if the missing field of the context is a field of the input.
-pub(super) fn of_input(mut fault: Fault, declared: &Declared) -> Fault {
-    let name = fault.problem.strip_prefix("attribute `");
-    let name = name.and_then(|rest| rest.strip_suffix("` in context not found"));
-    if let Some(name) = name.filter(|name| declared.has(name))
-        && fault.suggestion.is_none()
-    {
+pub(super) fn of_input(mut fault: Fault, missing: Option<String>, declared: &Declared) -> Fault {
+    let name = missing.filter(|name| declared.has(name));
+    if let (Some(name), None) = (name, &fault.suggestion) {
         fault.suggestion = Some(format!("did you mean `context.input.{name}`?"));
     }
     fault
@@ -140,17 +137,9 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&
     (1..=most).contains(&distance).then_some(near)
 }
 
-/// Whether the help suggests a name that is not similar to any name in the problem.
-///
-/// Cedar suggests the nearest name at any distance.
-pub(super) fn is_wild(problem: &str, help: &str) -> bool {
-    let quoted = |text: &'_ str| -> Vec<String> {
-        text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
-    };
-    let offers = help.starts_with("did you mean");
-    let offered = quoted(help);
-    let is_near = |name: &String| offered.iter().any(|one| slips(one, name) <= SLIPS);
-    offers && !quoted(problem).iter().any(is_near)
+/// Whether the names differ so little that one may be the other, misspelt.
+pub(super) fn is_near(one: &str, other: &str) -> bool {
+    slips(one, other) <= SLIPS
 }
 
 /// Returns the edit distance of two names.

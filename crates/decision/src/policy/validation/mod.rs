@@ -7,6 +7,7 @@
 
 mod absence;
 mod agreement;
+mod cedar_error;
 mod declared;
 mod fault;
 mod input_type;
@@ -29,9 +30,11 @@ use cedar_policy_core::{
     ast::{Expr, Policy, PolicySet},
     extensions::Extensions,
     parser::{err::ParseErrors, parse_policyset},
-    validator::{ValidationError, ValidationMode, Validator, ValidatorSchema},
+    validator::{
+        ValidationError, ValidationMode, Validator, ValidatorSchema,
+        validation_errors::AttributeAccess,
+    },
 };
-use miette::Diagnostic;
 
 pub use self::agreement::Agreement;
 pub use self::fault::Severity;
@@ -156,9 +159,16 @@ impl<'a> Check<'a> {
         if let Err(error) = CompiledPolicy::count(text, &spans, &set) {
             return vec![error.into()];
         }
+        let mut unknown_types = Vec::new();
         let compiled = spans.iter().enumerate().map(|(ordinal, span)| {
             let statement = Statement::compile(UNNAMED, ordinal, text, span.clone());
-            statement.map_err(|faults| found.extend(faults.into_iter().map(Finding::from))).ok()
+            let faults = statement.map_err(|faults| {
+                for fault in faults {
+                    let of = if fault.unknown_type { &mut unknown_types } else { &mut found };
+                    of.push(Finding::from(fault.error(text)));
+                }
+            });
+            faults.ok()
         });
         let statements: Vec<_> = compiled.collect();
         found.extend(
@@ -168,11 +178,11 @@ impl<'a> Check<'a> {
         let actions = schema::actions(&named_actions(&conditions), surroundings);
         let uses = Uses::of(conditions.iter());
         let check = Self { text, spans, declared: Declared { actions, statements }, uses };
-        let faults = check.faults(&set);
+        let (faults, has_unknown_types) = check.faults(&set);
         // Cedar's errors on entity types have a better position than the errors of the statement's
         // own check.
-        if faults.iter().any(|fault| fault.problem.starts_with("unrecognized entity type")) {
-            found.retain(|one| !one.problem.starts_with("unknown entity type"));
+        if !has_unknown_types {
+            found.extend(unknown_types);
         }
         let misplaced = names::misplaced(&conditions).into_iter();
         let misplaced = misplaced.chain(names::renewed(&conditions, known));
@@ -217,11 +227,13 @@ impl<'a> Check<'a> {
     }
 
     /// Returns the findings of Cedar's validator that occur whatever types are chosen for the
-    /// fields with several uses.
-    fn faults(&self, set: &PolicySet) -> Vec<Fault> {
+    /// fields with several uses, and whether the text has unknown entity types.
+    fn faults(&self, set: &PolicySet) -> (Vec<Fault>, bool) {
         let mut kept: Option<BTreeMap<(Span, String), Fault>> = None;
+        let mut has_unknown_types = false;
         for way in 0..self.uses.ways() {
-            let found = self.validated(set, way);
+            let (found, is_unknown) = self.validated(set, way);
+            has_unknown_types |= is_unknown;
             let places: BTreeSet<Span> = found.iter().map(|fault| fault.span).collect();
             kept = Some(match kept {
                 None => {
@@ -233,51 +245,63 @@ impl<'a> Check<'a> {
                 }
             });
         }
-        kept.unwrap_or_default().into_values().collect()
+        (kept.unwrap_or_default().into_values().collect(), has_unknown_types)
     }
 
-    fn validated(&self, set: &PolicySet, way: usize) -> Vec<Fault> {
+    fn validated(&self, set: &PolicySet, way: usize) -> (Vec<Fault>, bool) {
         let json = schema::schema(&self.declared.actions, &self.uses.members(way));
         let schema = match ValidatorSchema::from_json_value(json, Extensions::all_available()) {
             Ok(schema) => schema,
             Err(error) => {
                 let problem = format!("the declared input types are not a Cedar schema: {error}");
                 let severity = Severity::Error;
-                return vec![Fault { span: (0, 0), severity, problem, suggestion: None }];
+                let fault = Fault { span: (0, 0), severity, problem, suggestion: None };
+                return (vec![fault], false);
             }
         };
         let result = Validator::new(schema).validate(set, ValidationMode::Strict);
+        let mut has_unknown_types = false;
         let errors = result.validation_errors().map(|error| {
-            let fault = fault(error, Severity::Error);
-            let optional = matches!(error, ValidationError::UnsafeOptionalAttributeAccess(_));
+            has_unknown_types |= matches!(error, ValidationError::UnrecognizedEntityType(_));
+            let fault = cedar_error::of_validator(error);
+            let access = match error {
+                ValidationError::UnsafeOptionalAttributeAccess(error) => &error.attribute_access,
+                ValidationError::UnsafeAttributeAccess(error) => {
+                    let missing = cedar_error::context_member(&error.attribute_access);
+                    return misspelt::of_input(fault, missing, &self.declared);
+                }
+                _ => return fault,
+            };
             let forbids =
                 self.statement_at(fault.span).is_some_and(|statement| self.forbids(statement));
-            match self.undeclared_at(&fault).filter(|_| optional) {
+            match self.undeclared_at(fault.span, access) {
                 Some(path) => unguarded(fault, path, misspelt::near(&self.declared, path), forbids),
-                None if optional && forbids => as_unless(fault),
-                None => misspelt::of_input(fault, &self.declared),
+                None if forbids => as_unless(fault, access),
+                None => fault,
             }
         });
         let mut found: Vec<_> = errors.collect();
         let wrong: BTreeSet<_> = found.iter().map(|one| self.statement_at(one.span)).collect();
         // Drops Cedar's warning that a statement with an error can never match.
-        let warnings = result.validation_warnings().map(|one| fault(one, Severity::Warning));
+        let warnings = result.validation_warnings();
+        let warnings = warnings.map(|one| cedar_error::fault(one, Severity::Warning));
         found.extend(warnings.filter(|one| !wrong.contains(&self.statement_at(one.span))));
-        found
+        (found, has_unknown_types)
     }
 
     fn statement_at(&self, span: Span) -> Option<usize> {
         self.spans.iter().position(|one| one.contains(&span.0))
     }
 
-    /// Returns the path of the problem's input field, if it is undeclared for the statement's
-    /// actions.
-    fn undeclared_at(&self, fault: &Fault) -> Option<&Path> {
-        let read = self.uses.0.iter().filter(|(_, one)| one.reads.contains(&fault.span));
-        // `input.a` and `input.a.b` are read at the same position. Cedar's text names the field.
-        let is_named = |path: &Path| fault.problem.contains(&format!("`input.{}`", path.join(".")));
+    /// Returns the path of the input field that is read here, if it is undeclared for the
+    /// statement's actions.
+    fn undeclared_at(&self, span: Span, access: &AttributeAccess) -> Option<&Path> {
+        let read = self.uses.0.iter().filter(|(_, one)| one.reads.contains(&span));
+        // `input.a` and `input.a.b` are read at the same position. Cedar's error has the field.
+        let accessed = cedar_error::input_path(access);
+        let is_named = |path: &Path| accessed.as_ref() == Some(path);
         let (path, _) = read.max_by_key(|(path, _)| (is_named(path), path.len()))?;
-        let statement = self.statement_at(fault.span)?;
+        let statement = self.statement_at(span)?;
         let mut inputs = self.declared.inputs(statement)?;
         inputs.all(|input| !is_declared(input, path)).then_some(path)
     }
@@ -334,38 +358,9 @@ fn described(kind: &InputType) -> String {
     }
 }
 
-fn fault(error: &impl Diagnostic, severity: Severity) -> Fault {
-    let label = error.labels().and_then(|mut labels| labels.next());
-    let span = label.map_or((0, 0), |label| (label.offset(), label.len()));
-    let text = error.to_string();
-    // Line and column already identify the statement. Cedar's number is left out.
-    let problem = match text.strip_prefix("for policy `").and_then(|rest| rest.split_once("`, ")) {
-        Some((_, rest)) => rest.to_owned(),
-        None => text,
-    };
-    let problem = of_any_action(problem);
-    let compares = problem.starts_with("unexpected type") && problem.contains("saw decimal");
-    let decimals = "compare decimals by `.greaterThan(decimal(\"1.0\"))`, `.lessThan(…)`, \
-                    `.greaterThanOrEqual(…)` or `.lessThanOrEqual(…)`";
-    let help =
-        error.help().map(|help| help.to_string()).filter(|help| !misspelt::is_wild(&problem, help));
-    let suggestion = if compares { Some(decimals.to_owned()) } else { help };
-    Fault { span, severity, problem, suggestion }
-}
-
-/// Removes the action from a problem of the context. The contexts of all actions only differ in
-/// `input`.
-fn of_any_action(problem: String) -> String {
-    let split = problem.split_once(" in context for Svc::Action::\"");
-    match split.map(|(what, _)| what) {
-        Some(what) if problem.ends_with("\" not found") => format!("{what} in context not found"),
-        _ => problem,
-    }
-}
-
 fn parse_errors(text: &str, errors: &ParseErrors) -> Vec<Finding> {
     let found = errors.iter().map(|error| {
-        let Fault { span, problem, suggestion, .. } = fault(error, Severity::Error);
+        let Fault { span, problem, suggestion, .. } = cedar_error::of_parser(error);
         let (line, column) = position(text, span.0);
         let (severity, problem) = (Severity::Error, shortened(problem));
         Finding { line, column, severity, by_schema: false, problem, suggestion }

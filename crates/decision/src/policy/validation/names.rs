@@ -127,23 +127,22 @@ fn closed(words: Words, text: &str, span: Span) -> Option<Fault> {
             (format!("`{text}` is not a valid {what}"), near.unwrap_or_else(each))
         }
         // A text with a hyphen is reported as a fault of the statement.
-        Words::Country if !text.contains('-') => of_place(text, &jurisdiction::fault(text)?),
+        Words::Country if !text.contains('-') => of_place(text)?,
         Words::Subdivision if jurisdiction::subdivision(text).is_none() => {
             let problem = format!("`{text}` is not a subdivision of ISO 3166, such as `DE-BY`");
             (problem, "compare `context.jurisdiction` with a country".to_owned())
         }
-        Words::Subdivision => of_place(text, &jurisdiction::fault(text)?),
+        Words::Subdivision => of_place(text)?,
         _ => return None,
     };
     Some(Fault { span, severity: Severity::Error, problem, suggestion: Some(suggestion) })
 }
 
-fn of_place(text: &str, problem: &str) -> (String, String) {
+fn of_place(text: &str) -> Option<(String, String)> {
     let likely = jurisdiction::likely(text);
     let meant =
         likely.map_or("write a country's code".to_owned(), |code| format!("write `{code}`"));
-    let problem = problem.split_once(": ").map_or(problem, |(problem, _)| problem);
-    (problem.to_owned(), meant)
+    Some((jurisdiction::problem(text)?, meant))
 }
 
 fn foreign_money(text: &str, span: Span) -> Option<Fault> {

@@ -1,6 +1,9 @@
 //! Suggests a repair if a text reads a field that may be absent.
 
+use cedar_policy_core::validator::validation_errors::AttributeAccess;
+
 use super::{
+    cedar_error::presence_test,
     fault::{Fault, Severity},
     uses::Path,
 };
@@ -8,12 +11,8 @@ use super::{
 /// Replaces Cedar's suggestion, a `has` test next to the comparison, with a test in `unless`.
 ///
 /// In a forbid, Cedar's test would allow requests that omit the field.
-pub(super) fn as_unless(mut fault: Fault) -> Fault {
-    let test = fault.suggestion.as_deref().and_then(|help| help.split_once('`'));
-    if let Some((test, _)) = test.and_then(|(_, rest)| rest.split_once(" && ")) {
-        fault.suggestion = Some(allowed_with(test));
-    }
-    fault
+pub(super) fn as_unless(fault: Fault, access: &AttributeAccess) -> Fault {
+    Fault { suggestion: Some(allowed_with(&presence_test(access))), ..fault }
 }
 
 fn allowed_with(test: &str) -> String {
