@@ -2,7 +2,10 @@
 //!
 //! Every manifest in the bucket is an archive. Verifying needs only the files and trusted keys.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use authority_evidence::{
     archive::Manifest,
@@ -31,6 +34,8 @@ pub struct ArchivedMonth {
 pub struct Damage {
     pub object: String,
     pub what: String,
+    /// Whether the trusted keys do not include the key of a decision's signature.
+    pub lacks_key: bool,
 }
 
 impl ArchivedMonth {
@@ -99,19 +104,24 @@ pub async fn inspect(
     trust: &Trust,
 ) -> Result<Vec<Damage>, Error> {
     let inspector = Inspector { bucket, folder: &found.folder, manifest };
-    let trust = trust.clone();
-    let each: Each = Arc::new(move |_, line| entry(line, &trust));
+    let (trust, lacks_key) = (trust.clone(), Arc::new(AtomicBool::new(false)));
+    let noted = Arc::clone(&lacks_key);
+    let each: Each = Arc::new(move |_, line| entry(line, &trust, &noted));
+    let damage = |object, what| {
+        let lacks_key = lacks_key.swap(false, Ordering::Relaxed);
+        Damage { object, what, lacks_key }
+    };
     let mut damages = Vec::new();
     let targets = match inspector.targets() {
-        Err(Error::Damaged(object, what)) => return Ok(vec![Damage { object, what }]),
+        Err(Error::Damaged(object, what)) => return Ok(vec![damage(object, what)]),
         targets => targets?,
     };
     for target in targets {
         match inspector.inspect(&target, Arc::clone(&each)).await {
-            Err(Error::Damaged(object, what)) => damages.push(Damage { object, what }),
+            Err(Error::Damaged(object, what)) => damages.push(damage(object, what)),
             Err(Error::Elsewhere(_)) => {
                 let object = target.name().to_owned();
-                damages.push(Damage { object, what: "it or its index is missing".to_owned() });
+                damages.push(damage(object, "it or its index is missing".to_owned()));
             }
             inspected => drop(inspected?),
         }
@@ -119,11 +129,11 @@ pub async fn inspect(
     Ok(damages)
 }
 
-/// Verifies the files in an entry.
+/// Verifies the files in an entry. Sets `lacks_key` if the key of a signature is not trusted.
 ///
 /// A pack without a bundle and the proof of a replay contain no keys. Without trusted keys their
 /// signatures are not verified.
-fn entry(line: &[u8], trust: &Trust) -> Result<(), format::Error> {
+fn entry(line: &[u8], trust: &Trust, lacks_key: &AtomicBool) -> Result<(), format::Error> {
     let entry = Entry::read(line)?;
     let mut files = Vec::from_iter(entry.bundle);
     if trust.keys.is_some() {
@@ -131,9 +141,10 @@ fn entry(line: &[u8], trust: &Trust) -> Result<(), format::Error> {
         files.extend(&entry.replays);
     }
     for file in files {
-        let verified = verify(file.get().as_bytes(), trust);
-        verified
-            .map_err(|fault| format::Error::Differs(format!("`{}`: {fault}", entry.decision_id)))?;
+        verify(file.get().as_bytes(), trust).map_err(|fault| {
+            lacks_key.fetch_or(fault.lacks_key(), Ordering::Relaxed);
+            format::Error::Differs(format!("`{}`: {fault}", entry.decision_id))
+        })?;
     }
     Ok(())
 }

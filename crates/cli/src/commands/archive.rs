@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use authority_archive::{
     Bucket, Error,
-    offline::{self, ArchivedMonth},
+    offline::{self, ArchivedMonth, Damage},
 };
 use authority_evidence::{
     archive::Manifest,
-    verify::{NO_KEY, Trust, Valid, key_set},
+    verify::{Trust, Valid, key_set},
 };
 use authority_ids::DecisionId;
 use clap::Subcommand;
@@ -99,6 +99,7 @@ async fn verify(url: &str, trust: &Trust, require_trust: bool) -> Result<Command
     let bucket = open(url)?;
     let found = find(&bucket, url, trust).await?;
     let (mut lines, mut shown) = (Vec::new(), Vec::new());
+    let mut lacks_key = false;
     let mut faults: Vec<String> = offline::doubled(&found)
         .map(|(one, other)| format!("{} and {} contain the same month", one.path(), other.path()))
         .collect();
@@ -106,11 +107,14 @@ async fn verify(url: &str, trust: &Trust, require_trust: bool) -> Result<Command
         let (manifest, valid) = match &archive.manifest {
             Ok(manifest) => manifest,
             Err(fault) => {
+                lacks_key |= fault.lacks_key();
                 faults.push(format!("{}: {fault}", archive.path()));
                 continue;
             }
         };
-        let wrong = wrong(&bucket, archive, manifest, valid, trust, require_trust).await?;
+        let damages = offline::inspect(&bucket, archive, manifest, trust).await.map_err(failure)?;
+        lacks_key |= damages.iter().any(|damage| damage.lacks_key);
+        let wrong = wrong(archive, manifest, valid, &damages, require_trust);
         if wrong.is_empty() {
             lines.push(format!("{}: {valid}, {}", place(archive), counted(manifest)));
         }
@@ -125,22 +129,20 @@ async fn verify(url: &str, trust: &Trust, require_trust: bool) -> Result<Command
     if faults.is_empty() {
         return Ok(output);
     }
-    if faults.iter().any(|fault| fault.contains(NO_KEY)) {
+    if lacks_key {
         faults.push(NEWER_KEYS.to_owned());
     }
     Err(Failure::new(faults.join("\n")).after(output))
 }
 
 /// Returns all faults of an archive with an intact manifest.
-async fn wrong(
-    bucket: &Bucket,
+fn wrong(
     archive: &ArchivedMonth,
     manifest: &Manifest,
     valid: &Valid,
-    trust: &Trust,
+    damages: &[Damage],
     require_trust: bool,
-) -> Result<Vec<String>, Failure> {
-    let damages = offline::inspect(bucket, archive, manifest, trust).await.map_err(failure)?;
+) -> Vec<String> {
     let mut wrong = Vec::new();
     if archive.is_misplaced() {
         wrong.push(format!(
@@ -155,7 +157,7 @@ async fn wrong(
     if require_trust && *valid != Valid::Trusted {
         wrong.push(format!("{}: {valid}", archive.path()));
     }
-    Ok(wrong)
+    wrong
 }
 
 async fn list(url: &str) -> Result<CommandOutput, Failure> {

@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use super::{
     canonical::{canonical, canonical_without, digest},
-    fault::{Fault, need},
+    fault::{Fault, need, need_key},
     pack,
     shape::{DIGEST, GATHERED, Shape, fit},
-    trust::{KeySet, LogTrust, NO_KEY},
+    trust::{KeySet, LogTrust},
 };
 use crate::{Salts, Sealed, log::note::LogKey, replay::differences};
 
@@ -30,13 +30,10 @@ pub(super) fn check(
     need(pack["signature"]["kid"] == kid.as_str(), "keys[0].kid", "is not the signature's")?;
     if let Some(pinned) = pinned {
         let known = pinned.get(&kid);
-        need(known.is_some(), "pack.signature.kid", &format!("{NO_KEY} {kid}"))?;
+        need_key(known.is_some(), "pack.signature.kid", &kid)?;
         need(known == Some(&x), "keys[0].x", "is not the pinned key")?;
     }
-    let misfit = |_| Fault::Invalid {
-        path: "log_key".to_owned(),
-        what: "its id does not fit its key".into(),
-    };
+    let misfit = |_| Fault::invalid("log_key", "its id does not fit its key");
     let log_key = LogKey::parse(&text(&bundle["log_key"])).map_err(misfit)?;
     match log {
         LogTrust::Unknown => {}
@@ -146,7 +143,7 @@ pub(super) fn sealed(bundle: &Value) -> Result<Sealed, Fault> {
 
 /// Checks that the decision follows from its request and facts. The other checks don't cover this.
 fn decide(sealed: &Sealed) -> Result<(), Fault> {
-    let broken = |what: String| Fault::Invalid { path: "pack.record".to_owned(), what };
+    let broken = |what: String| Fault::invalid("pack.record", what);
     let again = sealed.decide_again().map_err(|why| broken(why.to_string()))?;
     if again.written.record == sealed.record {
         return Ok(());
@@ -154,6 +151,5 @@ fn decide(sealed: &Sealed) -> Result<(), Fault> {
     let read = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).unwrap_or_default();
     let differing = differences(&read(&sealed.record), &read(&again.written.record));
     let member = differing.first().map(|one| format!(".{}", one.member)).unwrap_or_default();
-    let path = format!("pack.record{member}");
-    Err(Fault::Invalid { path, what: "deciding again gives another".to_owned() })
+    Err(Fault::invalid(format!("pack.record{member}"), "deciding again gives another"))
 }

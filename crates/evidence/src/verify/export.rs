@@ -73,11 +73,10 @@ impl ExportFault {
 /// Returns the text of a fault with its line.
 fn placed(file: &str, line: u64, fault: &Fault) -> String {
     match fault {
-        // The path of the whole document.
-        Fault::Invalid { path, what } if path == "the file" => {
+        Fault::Invalid { path, what, .. } if path.is_empty() => {
             format!("invalid: line {line}{file}: {what}")
         }
-        Fault::Invalid { path, what } => format!("invalid: line {line}{file}: {path}: {what}"),
+        Fault::Invalid { path, what, .. } => format!("invalid: line {line}{file}: {path}: {what}"),
         Fault::Unreadable(what) => format!("unreadable: line {line}{file}: {what}"),
         Fault::Unproven { .. } => fault.to_string(),
     }

@@ -29,7 +29,7 @@ pub(super) fn check(pack: &Value, trusted: LogTrust<'_>, path: &str) -> Result<(
     let text = |member: &str| log[member].as_str().unwrap_or_default();
     let leaf = tree::leaf_hash(&canonical_without(pack, "log")?);
     need(text("leaf_hash") == digest_text(&leaf), &at("leaf_hash"), "is not the pack's")?;
-    let broken = |why: String| Fault::Invalid { path: at("proof"), what: why };
+    let broken = |why: String| Fault::invalid(at("proof"), why);
     let proof = InclusionProof::parse(text("proof")).map_err(|why| broken(why.to_string()))?;
     let note = SignedCheckpoint::parse(&proof.checkpoint_note);
     let note = note.map_err(|why| broken(why.to_string()))?;
@@ -72,7 +72,7 @@ pub(super) fn check_signature(
             let signs = |key: &&[u8; 32]| note.key_id == key_id(&checkpoint.origin, key);
             let found = keys.iter().find(signs);
             let what = "the checkpoint is signed with no log key of the JWK set";
-            *found.ok_or_else(|| Fault::Invalid { path: at("proof"), what: what.to_owned() })?
+            *found.ok_or_else(|| Fault::invalid(at("proof"), what))?
         }
     };
     let holds = verify_ed25519(&public_key, note.body.as_bytes(), &note.signature);

@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use super::{
     canonical::canonical_without,
-    fault::{Fault, need},
+    fault::{Fault, need, need_key},
     read,
     shape::{MANIFEST, fit},
     signed,
-    trust::{KeySet, NO_KEY, Trust, Valid},
+    trust::{KeySet, Trust, Valid},
 };
 use crate::archive::{ARCHIVE_KIND, Content, Manifest};
 
@@ -36,7 +36,7 @@ fn check(document: &Value, trust: &Trust) -> Result<Valid, Fault> {
     let (kid, x) = (text(&document["key"]["kid"]), text(&document["key"]["x"]));
     if let Some(pinned) = &trust.keys {
         let known = pinned.get(&kid);
-        need(known.is_some(), "signature.kid", &format!("{NO_KEY} {kid}"))?;
+        need_key(known.is_some(), "signature.kid", &kid)?;
         need(known == Some(&x), "key.x", "is not the pinned key")?;
     }
     let (valid, known) = match &trust.keys {

@@ -19,9 +19,9 @@ mod signed;
 mod trust;
 
 pub use export::{Export, ExportFault, Exported, Summary};
-pub use fault::{Fault, consistency_path};
+pub use fault::{Cause, Fault, consistency_path};
 pub use file::{key_set, sealed_in, verify};
 pub use manifest::verify_manifest;
 pub use places::{LogPlaces, LogSpan};
 pub use seen::verify_seen;
-pub use trust::{KeySet, NO_KEY, Trust, Valid};
+pub use trust::{KeySet, Trust, Valid};

@@ -21,7 +21,7 @@ pub(super) fn strict(file: &[u8]) -> Result<Value, Fault> {
         let what = error.to_string();
         // A lone surrogate or a number out of range is JSON, but ambiguous.
         if what.contains("hex escape") || what.contains("out of range") {
-            return Fault::Invalid { path: "the file".to_owned(), what };
+            return Fault::invalid("", what);
         }
         Fault::Unreadable(what)
     })?;

@@ -4,7 +4,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
 use super::{
-    fault::{Fault, need},
+    fault::{Fault, named, need},
     log, read, signed,
     trust::Trust,
 };
@@ -39,8 +39,8 @@ pub fn verify_seen(
     let seen = noted(seen)?;
     let published = trust.keys.as_ref().map(signed::log_keys).unwrap_or_default();
     log::check_signature(&seen, trust.log(&published), "").map_err(|fault| match fault {
-        Fault::Invalid { path, what } => {
-            Fault::Invalid { path: format!("in the checkpoint seen elsewhere: {path}"), what }
+        Fault::Invalid { path, what, .. } => {
+            Fault::invalid(format!("in the checkpoint seen elsewhere: {}", named(&path)), what)
         }
         other => other,
     })?;

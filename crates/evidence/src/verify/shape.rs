@@ -5,7 +5,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
 use super::{
-    fault::{Fault, need},
+    fault::{Fault, need, need_field},
     read::under,
 };
 use crate::is_hex;
@@ -228,7 +228,7 @@ pub(super) fn fit(value: &Value, shape: &Shape, path: &str) -> Result<(), Fault>
                 names.filter(|name| members.iter().all(|(known, _)| known != name)).collect();
             unknown.sort();
             match unknown.first() {
-                Some(name) => need(false, &under(path, name), "is unknown"),
+                Some(name) => need_field(false, &under(path, name), "is unknown"),
                 None => fit(value, &Among(members), path),
             }
         }
@@ -240,7 +240,7 @@ pub(super) fn fit(value: &Value, shape: &Shape, path: &str) -> Result<(), Fault>
                 if member.is_none() && matches!(inner, IfThere(_)) {
                     return Ok(());
                 }
-                need(member.is_some(), &below, "is missing")?;
+                need_field(member.is_some(), &below, "is missing")?;
                 fit(member.unwrap_or(&Value::Null), inner, &below)
             })
         }

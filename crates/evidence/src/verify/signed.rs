@@ -7,8 +7,8 @@ use base64::{
 use serde_json::{Value, json};
 
 use super::{
-    fault::{Fault, need},
-    trust::{KeySet, NO_KEY},
+    fault::{Fault, need, need_key},
+    trust::KeySet,
 };
 use crate::is_hex;
 use authority_crypto::{sha256, verify_with_jwk};
@@ -47,7 +47,7 @@ pub(super) fn check(
     let at = format!("{path}.kid");
     let print = print_of(kid, purpose);
     need(print.is_some(), &at, &format!("names no key for {purpose}"))?;
-    need(known.contains_key(kid), &at, &format!("{NO_KEY} {kid}"))?;
+    need_key(known.contains_key(kid), &at, kid)?;
     let x = known.get(kid).map(String::as_str).unwrap_or_default();
     let fits = print.is_some_and(|print| hex::encode(thumbprint(x)).starts_with(print));
     need(fits, &at, "does not fit its key")?;

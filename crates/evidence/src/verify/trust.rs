@@ -4,9 +4,6 @@ use std::collections::HashMap;
 
 use crate::log::note::LogKey;
 
-/// The start of the message if the trusted keys do not include the signature's kid.
-pub const NO_KEY: &str = "no key for";
-
 /// Ed25519 public keys (base64url) by kid.
 pub type KeySet = HashMap<String, String>;
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use authority_evidence::verify::{
-    Export, ExportFault, Exported, Fault, LogPlaces, LogSpan, NO_KEY, Summary, Trust,
+    Cause, Export, ExportFault, Exported, Fault, LogPlaces, LogSpan, Summary, Trust,
 };
 use serde_json::{Value, json};
 
@@ -109,10 +109,7 @@ fn failure(fault: ExportFault, file: &Path) -> Failure {
 
 fn advice(fault: &ExportFault) -> &'static str {
     match fault {
-        ExportFault::Line { fault: Fault::Invalid { what, .. }, .. }
-        | ExportFault::Pack { fault: Fault::Invalid { what, .. }, .. }
-            if what.contains(NO_KEY) =>
-        {
+        ExportFault::Line { fault, .. } | ExportFault::Pack { fault, .. } if fault.lacks_key() => {
             NEWER_KEYS
         }
         ExportFault::Empty | ExportFault::NoDecision => {
@@ -148,7 +145,7 @@ fn advice(fault: &ExportFault) -> &'static str {
 /// Whether the first line is of another kind of file.
 fn is_foreign(fault: &Fault) -> bool {
     match fault {
-        Fault::Invalid { what, .. } => what == "is unknown" || what == "is missing",
+        Fault::Invalid { cause, .. } => *cause == Cause::Fields,
         _ => true,
     }
 }
