@@ -2,16 +2,36 @@
 
 use std::iter::{once, repeat_n};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
 use crate::{
     text::{NOTHING, plain},
-    view::View,
+    view::{View, left},
 };
 
 /// Spaces between columns.
 pub(crate) const GAP: u16 = 2;
+
+/// The members of a value with two forms.
+const WHOLE: &str = "whole";
+const SHORT: &str = "short";
+
+/// Returns a value that has a shorter form in a narrow table.
+pub(crate) fn with_short(whole: &str, short: &str) -> Value {
+    json!({WHOLE: whole, SHORT: short})
+}
+
+/// Returns a cell with a time and its distance from now. A narrow table has only the distance.
+pub(crate) fn until(text: &str, view: View) -> Value {
+    let whole = view.until(text);
+    with_short(&whole, &left(text).unwrap_or_else(|| whole.clone()))
+}
+
+/// Returns the shorter form of a value that has one.
+pub(crate) fn short_form(value: &Value) -> &Value {
+    value.get(SHORT).unwrap_or(value)
+}
 
 /// Returns the width of each column on a terminal: the width of its widest cell, and at least one.
 pub(crate) fn widths(header: &[String], rows: &[Vec<String>]) -> Vec<u16> {
@@ -62,6 +82,7 @@ pub(crate) fn each(value: &Value, shown: &dyn Fn(&str) -> String) -> String {
         Value::Array(items) => {
             items.iter().map(|item| each(item, shown)).collect::<Vec<_>>().join(",")
         }
+        Value::Object(forms) if forms.contains_key(WHOLE) => each(&forms[WHOLE], shown),
         other => plain(&other.to_string()),
     }
 }

@@ -7,6 +7,8 @@ use futures_util::future::join_all;
 use serde_json::Value;
 
 use crate::{
+    cells::with_short,
+    narrow,
     server::Server,
     text::{self, plain},
 };
@@ -35,6 +37,12 @@ impl Names {
             Some(name) => format!("{} ({name})", plain(id)),
             None => plain(id),
         }
+    }
+
+    /// A cell with the id and the name in brackets. A narrow table has only an agent's name.
+    pub(crate) fn cell(&self, id: &str) -> Value {
+        let whole = self.beside(id);
+        with_short(&whole, narrow::named(id).unwrap_or(&whole))
     }
 }
 

@@ -27,11 +27,8 @@ impl View {
 
     /// Returns a time and its distance from now: `2026-11-24T20:10:33Z (in 23 h)`.
     pub(crate) fn until(self, text: &str) -> String {
-        let now = Clock::default().now();
-        match (self.time(text), parsed(text)) {
-            (Some(shown), Some(time)) => {
-                format!("{shown} ({})", distance(time.with_timezone(&Utc) - now))
-            }
+        match (self.time(text), left(text)) {
+            (Some(shown), Some(left)) => format!("{shown} ({left})"),
             _ => crate::text::plain(text),
         }
     }
@@ -71,6 +68,11 @@ fn local(time: DateTime<FixedOffset>) -> DateTime<FixedOffset> {
 
 fn parsed(text: &str) -> Option<DateTime<FixedOffset>> {
     DateTime::parse_from_rfc3339(text).ok()
+}
+
+/// Returns the distance of a time from now: `in 23 h`. `None` for other text.
+pub(crate) fn left(text: &str) -> Option<String> {
+    Some(distance(parsed(text)?.with_timezone(&Utc) - Clock::default().now()))
 }
 
 /// Formats a span in the largest unit that it contains at least twice, such as `in 23 h`. The

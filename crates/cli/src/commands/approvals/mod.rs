@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::{
     actor::resolve,
     arguments::{exact_action, tenant},
+    cells::until,
     commands::approvals::request::{APPROVALS, about, progress, read, what},
     connect::Connector,
     list::{CountedPage, List, ListArgs},
@@ -139,12 +140,12 @@ fn row(held: &Value, names: &Names, view: View) -> Value {
     serde_json::json!({
         "id": held["id"],
         "state": held["state"],
-        "who": names.beside(text::of(held, "subject")),
+        "who": names.cell(text::of(held, "subject")),
         "what": what(held),
         "about": about(held),
         "why": held["reason_code"],
         "approvals": progress(held),
-        "until": view.until(text::of(held, "expires_at")),
+        "until": until(text::of(held, "expires_at"), view),
     })
 }
 

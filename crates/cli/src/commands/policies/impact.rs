@@ -6,9 +6,11 @@ use serde_json::{Value, json};
 
 use crate::{
     arguments::tenant,
+    cells::with_short,
     connect::{Connector, ServerArgs},
     files::Candidate,
     list::RecordPage,
+    narrow::word,
     outcome::{CommandOutput, Failure},
     server::Server,
     tenant::meant,
@@ -54,7 +56,7 @@ impl Impact {
         let question = json!({"candidate_policies": policies, "without_policies": self.without,
             "tenant_id": tenant_id, "last": self.last, "since": self.since,
             "compared_with": self.compared_with});
-        let Asked { told, mut findings, found } = ask(&server, &question).await?;
+        let DryRun { told, mut findings, found } = ask(&server, &question).await?;
         findings.push(told);
         let output = found.shown("changes", &COLUMNS);
         Ok(CommandOutput { aside: findings.join("\n"), ..output })
@@ -72,7 +74,7 @@ pub(super) async fn of_text(server: &Server, policy: &Value, cedar: &str) -> Str
     let question = json!({"candidate_policies": [candidate], "tenant_id": policy["tenant_id"],
                           "last": LAST, "compared_with": "present"});
     // An activation shows the findings itself.
-    let Asked { told, mut found, .. } = match ask(server, &question).await {
+    let DryRun { told, mut found, .. } = match ask(server, &question).await {
         Ok(asked) => asked,
         Err(problem) => return format!("The impact could not be read: {problem}"),
     };
@@ -86,7 +88,7 @@ pub(super) async fn of_text(server: &Server, policy: &Value, cedar: &str) -> Str
 }
 
 /// The result of a dry run.
-struct Asked {
+struct DryRun {
     /// The number of changed decisions, as text.
     told: String,
     /// The problems and warnings that a write of the candidates would return.
@@ -95,7 +97,7 @@ struct Asked {
     found: RecordPage,
 }
 
-async fn ask(server: &Server, question: &Value) -> Result<Asked, Failure> {
+async fn ask(server: &Server, question: &Value) -> Result<DryRun, Failure> {
     let body = server.post(&server.path(&[SURFACE, "policies:impact"]), question).await?;
     let found = server.json(&body)?;
     let told = format!(
@@ -111,18 +113,20 @@ async fn ask(server: &Server, question: &Value) -> Result<Asked, Failure> {
     let mut found = RecordPage::of(server, body, "changed")?;
     for changed in &mut found.records {
         for side in ["before", "after"] {
-            changed[side] = outcome(&changed[side]).into();
+            changed[side] = outcome(&changed[side]);
         }
     }
-    Ok(Asked { told, findings, found })
+    Ok(DryRun { told, findings, found })
 }
 
-fn outcome(outcome: &Value) -> String {
+/// Returns a cell with an outcome: the decision, the reason code and the number of people.
+fn outcome(outcome: &Value) -> Value {
     let people = match outcome["approvals_needed"]["count"].as_u64() {
         None | Some(0) => String::new(),
         Some(1) => ", by 1 person".to_owned(),
         Some(count) => format!(", by {count} people"),
     };
     let (decision, code) = (text::of(outcome, "decision"), text::of(outcome, "reason_code"));
-    plain(&format!("{decision}: {code}{people}"))
+    let shown = |decision: &str| plain(&format!("{decision}: {code}{people}"));
+    with_short(&shown(decision), &shown(word(decision)))
 }
