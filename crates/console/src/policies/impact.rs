@@ -205,28 +205,44 @@ fn summary(changed: &[Changed]) -> String {
     if newly("allowed") + newly("denied") == 0 {
         parts.insert(0, "none is newly allowed or denied".to_owned());
     }
-    let mut same: BTreeMap<(&str, String), usize> = BTreeMap::new();
+    let mut same: BTreeMap<(&str, Difference<'_>), usize> = BTreeMap::new();
     for one in changed.iter().filter(|one| one.before.word == one.after.word) {
         *same.entry((one.after.word, difference(&one.before, &one.after))).or_default() += 1;
     }
     for ((word, difference), count) in same {
-        let difference = difference.replace("need ", if count == 1 { "needs " } else { "need " });
+        let difference = difference.words(if count == 1 { "needs" } else { "need" });
         parts.push(format!("{} {word} {difference}", counted(count, "stays", "stay")));
     }
     format!("{}.", text::capitalized(&parts.join("; ")))
 }
 
-/// What differs in two outcomes with the same word.
-fn difference(before: &Verdict, after: &Verdict) -> String {
-    match (&before.people, &after.people) {
-        (Some(before), Some(after)) => return format!("but need {after} instead of {before}"),
-        (None, Some(after)) => return format!("but need {after}"),
-        _ => {}
+/// What differs in two outcomes with the same word, in the order of the summary.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Difference<'a> {
+    People { after: &'a str, before: Option<&'a str> },
+    Reason,
+    Conditions,
+}
+
+fn difference<'a>(before: &'a Verdict, after: &'a Verdict) -> Difference<'a> {
+    match &after.people {
+        Some(people) => Difference::People { after: people, before: before.people.as_deref() },
+        None if before.terms.is_empty() && after.terms.is_empty() => Difference::Reason,
+        None => Difference::Conditions,
     }
-    if before.terms.is_empty() && after.terms.is_empty() {
-        "for another reason".to_owned()
-    } else {
-        "with other conditions".to_owned()
+}
+
+impl Difference<'_> {
+    /// The difference in words. `need` is the verb's form.
+    fn words(&self, need: &str) -> String {
+        match self {
+            Self::People { after, before: Some(before) } => {
+                format!("but {need} {after} instead of {before}")
+            }
+            Self::People { after, before: None } => format!("but {need} {after}"),
+            Self::Reason => "for another reason".to_owned(),
+            Self::Conditions => "with other conditions".to_owned(),
+        }
     }
 }
 
