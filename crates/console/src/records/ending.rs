@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::depends::Depends;
+use super::{depends::Depends, shown::JOINT};
 use crate::{
     kinds::{Kind, plain},
     names::{Named, Names, called},
@@ -75,7 +75,7 @@ impl Grant {
 
 /// The record's name, or the operation's word if the name can't be typed.
 fn to_type(name: String, word: &str) -> String {
-    let is_name = !name.trim().is_empty() && !name.contains(" · ");
+    let is_name = !name.trim().is_empty() && !name.contains(JOINT);
     if is_name && name.chars().count() <= LONGEST { name } else { word.to_owned() }
 }
 

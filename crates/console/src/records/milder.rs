@@ -1,5 +1,6 @@
 //! Finds the requirements that loosen if a rule for requests changes or ends. The API reports them beforehand.
 
+use authority_decision::milder::MILDER;
 use prost_reflect::{DynamicMessage, ReflectMessage, Value};
 
 use super::call::call;
@@ -7,8 +8,6 @@ use crate::{kinds::Operation, view::View};
 
 /// The field that makes an operation a dry run.
 const TRIED: &str = "validate_only";
-/// The prefix of warnings about loosened rules.
-const MILDER: &str = "milder: ";
 
 /// Lists the rules that the operation would loosen.
 ///

@@ -243,6 +243,9 @@ pub(super) async fn titles(view: &View, records: &[DynamicMessage]) -> Vec<Strin
     records.iter().map(|record| titled(record, &names)).collect()
 }
 
+/// Between the two members that a title without a name consists of.
+pub(super) const JOINT: &str = " · ";
+
 fn titled(record: &DynamicMessage, names: &HashMap<String, String>) -> String {
     // An id becomes the record's name or the id's last part. Any other text stays unchanged.
     let known = |text: String| match names.get(&text) {
@@ -252,7 +255,7 @@ fn titled(record: &DynamicMessage, names: &HashMap<String, String>) -> String {
     };
     named(record).unwrap_or_else(|| {
         let parts: Vec<_> = telling(record).into_iter().map(known).collect();
-        if parts.is_empty() { short(&text(record, "id")).to_owned() } else { parts.join(" · ") }
+        if parts.is_empty() { short(&text(record, "id")).to_owned() } else { parts.join(JOINT) }
     })
 }
 

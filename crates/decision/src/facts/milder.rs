@@ -8,6 +8,9 @@ use super::{
 };
 use crate::levels::AccessLevel;
 
+/// The mark of a record's warnings about terms that become milder. The text of each begins with it.
+pub const MILDER: &str = "milder: ";
+
 /// Describes each loosened term for people. `after` is `None` if no tool is left.
 pub fn milder(before: &JoinedTerms, after: Option<&JoinedTerms>) -> Vec<String> {
     let nothing = JoinedTerms::default();

@@ -8,7 +8,7 @@ use authority_model::{
 };
 
 use crate::flow::prelude::*;
-use authority_decision::levels::RiskTier;
+use authority_decision::{levels::RiskTier, milder::MILDER};
 
 impl Row for Model {
     type List = ListModelsRequest;
@@ -49,7 +49,7 @@ async fn milder(model: &Model, was: &Model, db: &mut Db) -> QueryResult<Vec<Stri
         .await?;
     let now = tier(model).map_or("not declared", RiskTier::word);
     let agents = if agents == 1 { "1 agent".to_owned() } else { format!("{agents} agents") };
-    Ok(vec![format!("milder: risk_tier {now}, was {before}: for requests of {agents}")])
+    Ok(vec![format!("{MILDER}risk_tier {now}, was {before}: for requests of {agents}")])
 }
 
 impl_queries!(Model, models);

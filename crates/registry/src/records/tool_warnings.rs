@@ -13,7 +13,12 @@ use authority_model::{
 };
 use diesel::{QueryResult, prelude::*};
 
-use authority_decision::{JoinedTerms, Pattern, milder::milder, records, stricter::stricter};
+use authority_decision::{
+    JoinedTerms, Pattern,
+    milder::{MILDER, milder},
+    records,
+    stricter::stricter,
+};
 use authority_graph::binding_tool;
 use authority_store::{Db, RunQueryDsl};
 
@@ -65,9 +70,6 @@ pub(crate) async fn of(tool: &Tool, was: Option<&Tool>, db: &mut Db) -> QueryRes
     }
     Ok(found)
 }
-
-/// The prefix of lines about loosened requirements.
-const MILDER: &str = "milder: ";
 
 /// Returns a line for each action with a difference.
 fn lines(
