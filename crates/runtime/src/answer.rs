@@ -51,83 +51,68 @@ pub(super) fn context(text: &[u8], salt: &[u8]) -> Option<RecordedContext> {
     Some(RecordedContext { salt: STANDARD.encode(salt), value: Some(value) })
 }
 
+/// Builds a response. Members that are not arguments are the same in each.
+macro_rules! response {
+    ($decided:ident, $decision:ident, $($own:ident: $value:expr),*) => {
+        Self {
+            decision: word($decision),
+            reason_code: $decided.verdict.reason_code.word().to_owned(),
+            decision_id: String::from(&$decided.decision_id),
+            evidence: Some(evidence($decided, $decision)),
+            evidence_pack: Some(pack(&$decided.record_digest, &$decided.kid, &$decided.signature)),
+            obligations: $decided.verdict.obligations.clone(),
+            stop_conditions: $decided.verdict.stop_conditions.clone(),
+            approval_id: $decided.approval_id.clone(),
+            authority_revision: $decided.revision,
+            valid_until: $decided.verdict.valid_until.map(Into::into),
+            smallest_change: $decided.smallest_change.as_ref().and_then(smallest),
+            tool_id: $decided.verdict.tool_id.clone(),
+            eligible: eligible($decided),
+            ready_approval_id: $decided.ready_approval_id.clone(),
+            cited_approval: $decided.cited_approval.clone(),
+            exceeded_budgets: exceeded_budgets(&$decided.verdict),
+            $($own: $value),*
+        }
+    };
+}
+
 /// The evaluate endpoint has no `allow_with_constraints`. It returns `allow`, with the constraints
 /// in other fields.
 impl From<&Decided> for EvaluateResponse {
     fn from(decided: &Decided) -> Self {
         let decision = decided.verdict.decision.folded();
-        Self {
-            decision: word(decision),
-            reason_code: decided.verdict.reason_code.word().to_owned(),
-            decision_id: String::from(&decided.decision_id),
-            evidence: Some(evidence(decided, decision)),
+        response!(
+            decided,
+            decision,
             verify_url: decided.verify_url.clone(),
-            evidence_pack: Some(pack(&decided.record_digest, &decided.kid, &decided.signature)),
-            obligations: decided.verdict.obligations.clone(),
-            stop_conditions: decided.verdict.stop_conditions.clone(),
-            approval_id: decided.approval_id.clone(),
-            authority_revision: decided.revision,
-            valid_until: decided.verdict.valid_until.map(Into::into),
-            trace: stages(&decided.verdict),
-            smallest_change: decided.smallest_change.as_ref().and_then(smallest),
-            tool_id: decided.verdict.tool_id.clone(),
-            eligible: eligible(decided),
-            ready_approval_id: decided.ready_approval_id.clone(),
-            cited_approval: decided.cited_approval.clone(),
-            exceeded_budgets: exceeded_budgets(&decided.verdict),
-        }
+            trace: stages(&decided.verdict)
+        )
     }
 }
 
 impl From<&Decided> for AuthorizeResponse {
     fn from(decided: &Decided) -> Self {
-        Self {
-            decision: word(decided.verdict.decision),
+        let decision = decided.verdict.decision;
+        response!(
+            decided,
+            decision,
             reasons: reasons(&decided.verdict),
-            obligations: decided.verdict.obligations.clone(),
-            stop_conditions: decided.verdict.stop_conditions.clone(),
-            decision_id: String::from(&decided.decision_id),
-            reason_code: decided.verdict.reason_code.word().to_owned(),
-            approval_id: decided.approval_id.clone(),
-            evidence: Some(evidence(decided, decided.verdict.decision)),
-            evidence_pack: Some(pack(&decided.record_digest, &decided.kid, &decided.signature)),
-            authority_revision: decided.revision,
-            valid_until: decided.verdict.valid_until.map(Into::into),
-            trace: stages(&decided.verdict),
-            smallest_change: decided.smallest_change.as_ref().and_then(smallest),
-            tool_id: decided.verdict.tool_id.clone(),
-            eligible: eligible(decided),
-            ready_approval_id: decided.ready_approval_id.clone(),
-            cited_approval: decided.cited_approval.clone(),
-            exceeded_budgets: exceeded_budgets(&decided.verdict),
-        }
+            trace: stages(&decided.verdict)
+        )
     }
 }
 
 impl From<&Decided> for EvaluateDecisionResponse {
     fn from(decided: &Decided) -> Self {
-        Self {
-            decision: word(decided.verdict.decision),
-            reason_code: decided.verdict.reason_code.word().to_owned(),
+        let decision = decided.verdict.decision;
+        response!(
+            decided,
+            decision,
             reasons: reasons(&decided.verdict),
-            decision_id: String::from(&decided.decision_id),
-            obligations: decided.verdict.obligations.clone(),
-            stop_conditions: decided.verdict.stop_conditions.clone(),
-            approval_id: decided.approval_id.clone(),
-            evidence: Some(evidence(decided, decided.verdict.decision)),
             verify_url: decided.verify_url.clone(),
-            evidence_pack: Some(pack(&decided.record_digest, &decided.kid, &decided.signature)),
-            authority_revision: decided.revision,
             evaluated_at: Some(decided.evaluated_at.into()),
-            valid_until: decided.verdict.valid_until.map(Into::into),
-            stages: stages(&decided.verdict),
-            smallest_change: decided.smallest_change.as_ref().and_then(smallest),
-            tool_id: decided.verdict.tool_id.clone(),
-            eligible: eligible(decided),
-            ready_approval_id: decided.ready_approval_id.clone(),
-            cited_approval: decided.cited_approval.clone(),
-            exceeded_budgets: exceeded_budgets(&decided.verdict),
-        }
+            stages: stages(&decided.verdict)
+        )
     }
 }
 
