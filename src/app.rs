@@ -29,6 +29,7 @@ mod served;
 mod stream_deadline;
 mod streams;
 mod wiring;
+mod wrapped;
 
 pub use build::{App, Parts};
 pub use database::{Database, Error as DatabaseError};

@@ -23,7 +23,11 @@ use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 use tower::{Layer, Service};
 
-use super::{deciding::ONE_QUESTION, host::RestHost};
+use super::{
+    deciding::ONE_QUESTION,
+    host::RestHost,
+    wrapped::{Around, Wrapped},
+};
 use crate::{routes::ROUTES, transport::is_grpc};
 use authority_api::{
     deadline::{CALL, DECISION, Deadline},
@@ -57,34 +61,21 @@ impl DeadlineLayer {
 }
 
 impl<S> Layer<S> for DeadlineLayer {
-    type Service = DeadlineService<S>;
+    type Service = Wrapped<Self, S>;
 
-    fn layer(&self, inner: S) -> DeadlineService<S> {
-        DeadlineService { inner, layer: self.clone() }
+    fn layer(&self, inner: S) -> Self::Service {
+        Wrapped::new(self, inner)
     }
 }
 
-/// The service of [`DeadlineLayer`].
-#[derive(Clone)]
-pub(super) struct DeadlineService<S> {
-    inner: S,
-    layer: DeadlineLayer,
-}
-
-impl<S> Service<Request<Body>> for DeadlineService<S>
+impl<S> Around<S> for DeadlineLayer
 where
     S: Service<Request<Body>, Response = Response, Error = Infallible>,
 {
-    type Response = Response;
-    type Error = Infallible;
     type Future = Either<ResponseFuture<S::Future>, Ready<Result<Response, Infallible>>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(context)
-    }
-
-    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let own = self.layer.limit(request.uri().path());
+    fn call(&self, inner: &mut S, mut request: Request<Body>) -> Self::Future {
+        let own = self.limit(request.uri().path());
         let kind = request.headers().get(header::CONTENT_TYPE);
         let grpc = kind.filter(|_| is_grpc(request.headers())).cloned();
         let callers = match grpc.as_ref().map(|_| timeout(request.headers())) {
@@ -102,15 +93,15 @@ where
         }
         let (parts, body) = request.into_parts();
         let late = Late {
-            host: Arc::clone(&self.layer.host),
-            request_id: self.layer.host.request_id(&parts),
+            host: Arc::clone(&self.host),
+            request_id: self.host.request_id(&parts),
             is_callers: callers.is_some_and(|callers| callers < own),
             grpc,
             limit,
         };
         let request = Request::from_parts(parts, body);
         Either::Left(ResponseFuture {
-            answer: self.inner.call(request),
+            answer: inner.call(request),
             end: sleep_until(deadline.at().into()),
             late,
         })

@@ -5,7 +5,6 @@ use std::{
     convert::Infallible,
     future::{Ready, ready},
     sync::Arc,
-    task::{Context, Poll},
 };
 
 use axum::{body::Body, response::Response};
@@ -15,7 +14,10 @@ use http::{Method, Request, StatusCode};
 use tonic::Status;
 use tower::{Layer, Service};
 
-use super::host::RestHost;
+use super::{
+    host::RestHost,
+    wrapped::{Around, Wrapped},
+};
 use crate::transport::{Peer, Surfaces, is_grpc};
 use authority_api::{
     error::{ApiError, ErrorCode},
@@ -29,40 +31,27 @@ use authority_api::{
 pub(super) struct GrpcOnlyLayer(pub(super) Arc<RestHost>);
 
 impl<S> Layer<S> for GrpcOnlyLayer {
-    type Service = GrpcOnlyService<S>;
+    type Service = Wrapped<Self, S>;
 
-    fn layer(&self, inner: S) -> GrpcOnlyService<S> {
-        GrpcOnlyService { inner, host: Arc::clone(&self.0) }
+    fn layer(&self, inner: S) -> Self::Service {
+        Wrapped::new(self, inner)
     }
 }
 
-/// The service of [`GrpcOnlyLayer`].
-#[derive(Clone)]
-pub(super) struct GrpcOnlyService<S> {
-    inner: S,
-    host: Arc<RestHost>,
-}
-
-impl<S> Service<Request<Body>> for GrpcOnlyService<S>
+impl<S> Around<S> for GrpcOnlyLayer
 where
     S: Service<Request<Body>, Response = Response, Error = Infallible>,
 {
-    type Response = Response;
-    type Error = Infallible;
     type Future = Either<S::Future, BoxFuture<'static, Result<Response, Infallible>>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(context)
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+    fn call(&self, inner: &mut S, request: Request<Body>) -> Self::Future {
         if request.method() == Method::POST
             && is_grpc(request.headers())
             && gateway_rest::content_coding(request.headers()).is_none()
         {
-            return Either::Left(self.inner.call(request));
+            return Either::Left(inner.call(request));
         }
-        let host = Arc::clone(&self.host);
+        let host = Arc::clone(&self.0);
         Either::Right(Box::pin(async move { Ok(refused(&host, request).await) }))
     }
 }
@@ -98,34 +87,22 @@ async fn refused(host: &RestHost, request: Request<Body>) -> Response {
 pub(super) struct UnknownMethodLayer;
 
 impl<S> Layer<S> for UnknownMethodLayer {
-    type Service = UnknownMethodService<S>;
+    type Service = Wrapped<Self, S>;
 
-    fn layer(&self, inner: S) -> UnknownMethodService<S> {
-        UnknownMethodService { inner }
+    fn layer(&self, inner: S) -> Self::Service {
+        Wrapped::new(self, inner)
     }
 }
 
-/// The service of [`UnknownMethodLayer`].
-#[derive(Clone)]
-pub(super) struct UnknownMethodService<S> {
-    inner: S,
-}
-
-impl<S> Service<Request<Body>> for UnknownMethodService<S>
+impl<S> Around<S> for UnknownMethodLayer
 where
     S: Service<Request<Body>, Response = Response, Error = Infallible>,
 {
-    type Response = Response;
-    type Error = Infallible;
     type Future = Either<S::Future, Ready<Result<Response, Infallible>>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(context)
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+    fn call(&self, inner: &mut S, request: Request<Body>) -> Self::Future {
         if request.method() != Method::POST || !is_grpc(request.headers()) {
-            return Either::Left(self.inner.call(request));
+            return Either::Left(inner.call(request));
         }
         let mut unknown = Response::new(Body::empty());
         *unknown.status_mut() = StatusCode::NOT_FOUND;

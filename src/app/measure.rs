@@ -22,6 +22,7 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt;
 use tower::{Layer, Service};
 
+use super::wrapped::{Around, Wrapped};
 use crate::{routes::ROUTES, telemetry::traces, transport::is_grpc};
 use authority_api::error::ErrorCode;
 
@@ -124,46 +125,33 @@ fn short(rpc: &'static str) -> &'static str {
 }
 
 impl<S> Layer<S> for MeasureLayer {
-    type Service = MeasureService<S>;
+    type Service = Wrapped<Self, S>;
 
-    fn layer(&self, inner: S) -> MeasureService<S> {
-        MeasureService { inner, layer: self.clone() }
+    fn layer(&self, inner: S) -> Self::Service {
+        Wrapped::new(self, inner)
     }
 }
 
-/// The service of [`MeasureLayer`].
-#[derive(Clone)]
-pub(super) struct MeasureService<S> {
-    inner: S,
-    layer: MeasureLayer,
-}
-
-impl<S> Service<Request<Body>> for MeasureService<S>
+impl<S> Around<S> for MeasureLayer
 where
     S: Service<Request<Body>, Response = Response, Error = Infallible>,
 {
-    type Response = Response;
-    type Error = Infallible;
     type Future = ResponseFuture<S::Future>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(context)
-    }
-
-    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+    fn call(&self, inner: &mut S, mut request: Request<Body>) -> Self::Future {
         let since = Instant::now();
         let operation = Operation::default();
         let is_grpc = is_grpc(request.headers());
         if is_grpc {
-            if let Some((rpc, _)) = self.layer.operations.get_key_value(request.uri().path()) {
+            if let Some((rpc, _)) = self.operations.get_key_value(request.uri().path()) {
                 operation.set(Called::Method(rpc));
             }
         } else {
             request.extensions_mut().insert(operation.clone());
         }
-        let operations = Arc::clone(&self.layer.operations);
+        let operations = Arc::clone(&self.operations);
         let call = Measured { since, operation, is_grpc, operations };
-        ResponseFuture { answer: self.inner.call(request), call }
+        ResponseFuture { answer: inner.call(request), call }
     }
 }
 

@@ -4,11 +4,7 @@
 //! A refusal here costs only the reading of the request's head and the check of its credential.
 //! Other calls wait for a place in `DecisionQueue::enter`, where their size is known.
 
-use std::{
-    convert::Infallible,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::{convert::Infallible, sync::Arc};
 
 use axum::{body::Body, response::Response};
 use futures_util::future::{BoxFuture, Either};
@@ -16,7 +12,10 @@ use http::{Extensions, Request};
 use tonic::Status;
 use tower::{Layer, Service};
 
-use super::deciding::decides;
+use super::{
+    deciding::decides,
+    wrapped::{Around, Wrapped},
+};
 use authority_api::{deadline::Deadline, error::ApiError, identity::Caller};
 use authority_graph::Graph;
 use authority_ids::TenantId;
@@ -75,44 +74,31 @@ impl Refusal {
     }
 }
 
-/// The layer around the gRPC methods, inside authentication.
+/// The layer around the gRPC methods, inside authentication. Shared, because it is cloned for each
+/// call.
 #[derive(Clone)]
-pub(super) struct OverloadLayer(pub(super) Overload);
+pub(super) struct OverloadLayer(pub(super) Arc<Overload>);
 
 impl<S> Layer<S> for OverloadLayer {
-    type Service = OverloadService<S>;
+    type Service = Wrapped<Self, S>;
 
-    fn layer(&self, inner: S) -> OverloadService<S> {
-        OverloadService { inner, overload: Arc::new(self.0.clone()) }
+    fn layer(&self, inner: S) -> Self::Service {
+        Wrapped::new(self, inner)
     }
 }
 
-/// The service of [`OverloadLayer`].
-#[derive(Clone)]
-pub(super) struct OverloadService<S> {
-    inner: S,
-    /// Shared, because the service is cloned for each call.
-    overload: Arc<Overload>,
-}
-
-impl<S> Service<Request<Body>> for OverloadService<S>
+impl<S> Around<S> for OverloadLayer
 where
     S: Service<Request<Body>, Response = Response, Error = Infallible>,
 {
-    type Response = Response;
-    type Error = Infallible;
     type Future = Either<S::Future, BoxFuture<'static, Result<Response, Infallible>>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(context)
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+    fn call(&self, inner: &mut S, request: Request<Body>) -> Self::Future {
         let extensions = request.extensions();
-        let Some(refusal) = self.overload.refusal(request.uri().path(), extensions) else {
-            return Either::Left(self.inner.call(request));
+        let Some(refusal) = self.0.refusal(request.uri().path(), extensions) else {
+            return Either::Left(inner.call(request));
         };
-        let (queue, deadline) = (self.overload.queue.clone(), Deadline::of(extensions));
+        let (queue, deadline) = (self.0.queue.clone(), Deadline::of(extensions));
         Either::Right(Box::pin(async move {
             Ok(Status::from(refusal.paced(&queue, deadline).await).into_http())
         }))

@@ -1,10 +1,6 @@
 //! `?pretty` on REST: the response with line breaks and indentation, for people.
 
-use std::{
-    convert::Infallible,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::{convert::Infallible, sync::Arc};
 
 use axum::{
     body::{Body, to_bytes},
@@ -20,7 +16,10 @@ use http_body::Body as _;
 use tonic::Status;
 use tower::{Layer, Service};
 
-use super::host::RestHost;
+use super::{
+    host::RestHost,
+    wrapped::{Around, Wrapped},
+};
 use authority_api::error::{ApiError, ErrorCode};
 
 /// The query parameter; operations do not use it.
@@ -36,41 +35,29 @@ const DEEPEST: usize = 16;
 pub(super) struct PrettyLayer(pub(super) Arc<RestHost>);
 
 impl<S> Layer<S> for PrettyLayer {
-    type Service = Pretty<S>;
+    type Service = Wrapped<Self, S>;
 
-    fn layer(&self, inner: S) -> Pretty<S> {
-        Pretty { inner, host: self.0.clone() }
+    fn layer(&self, inner: S) -> Self::Service {
+        Wrapped::new(self, inner)
     }
 }
 
-#[derive(Clone)]
-pub(super) struct Pretty<S> {
-    inner: S,
-    host: Arc<RestHost>,
-}
-
-impl<S> Service<Request<Body>> for Pretty<S>
+impl<S> Around<S> for PrettyLayer
 where
     S: Service<Request<Body>, Response = Response, Error = Infallible>,
     S::Future: Send + 'static,
 {
-    type Response = Response;
-    type Error = Infallible;
     type Future = Either<S::Future, BoxFuture<'static, Result<Response, Infallible>>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(context)
-    }
-
-    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+    fn call(&self, inner: &mut S, mut request: Request<Body>) -> Self::Future {
         let Some(plain) = without_parameter(request.uri()) else {
-            return Either::Left(self.inner.call(request));
+            return Either::Left(inner.call(request));
         };
         *request.uri_mut() = plain;
-        let host = self.host.clone();
+        let host = self.0.clone();
         let (parts, body) = request.into_parts();
         let request_id = host.request_id(&parts);
-        let answer = self.inner.call(Request::from_parts(parts, body));
+        let answer = inner.call(Request::from_parts(parts, body));
         let answer = async move {
             let indented = indented_answer(answer.await?).await;
             Ok(indented
@@ -162,7 +149,10 @@ fn indented(json: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use std::pin::Pin;
+    use std::{
+        pin::Pin,
+        task::{Context, Poll},
+    };
 
     use bytes::Bytes;
     use http_body::{Frame, SizeHint};

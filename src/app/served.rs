@@ -49,7 +49,7 @@ impl Served {
         let authenticated = AuthenticateLayer::new(host.identity.clone(), client_of);
         let only_grpc = GrpcOnlyLayer(Arc::new(host.clone()));
         let deadlines = DeadlineLayer::new(host.clone());
-        let overload = OverloadLayer(host.overload.clone());
+        let overload = OverloadLayer(Arc::new(host.overload.clone()));
         let pretty = PrettyLayer(Arc::new(host.clone()));
         let (measured, others) = (MeasureLayer::new(), authenticated.layer(grpc.clone()));
         let below = BelowRest { deciding: deciding.clone(), others };

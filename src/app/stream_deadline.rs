@@ -15,7 +15,10 @@ use pin_project_lite::pin_project;
 use tokio::time::{Sleep, sleep_until};
 use tower::{Layer, Service};
 
-use super::deadline::{CallerDeadline, exceeded};
+use super::{
+    deadline::{CallerDeadline, exceeded},
+    wrapped::{Around, Wrapped},
+};
 
 /// The layer around the gRPC methods. It is inside the gRPC-Web layer, which encodes trailers in
 /// its own way.
@@ -23,34 +26,22 @@ use super::deadline::{CallerDeadline, exceeded};
 pub(super) struct StreamDeadlineLayer;
 
 impl<S> Layer<S> for StreamDeadlineLayer {
-    type Service = StreamDeadlineService<S>;
+    type Service = Wrapped<Self, S>;
 
-    fn layer(&self, inner: S) -> StreamDeadlineService<S> {
-        StreamDeadlineService { inner }
+    fn layer(&self, inner: S) -> Self::Service {
+        Wrapped::new(self, inner)
     }
 }
 
-/// The service of [`StreamDeadlineLayer`].
-#[derive(Clone)]
-pub(super) struct StreamDeadlineService<S> {
-    inner: S,
-}
-
-impl<S> Service<Request<Body>> for StreamDeadlineService<S>
+impl<S> Around<S> for StreamDeadlineLayer
 where
     S: Service<Request<Body>, Response = Response, Error = Infallible>,
 {
-    type Response = Response;
-    type Error = Infallible;
     type Future = Either<S::Future, ResponseFuture<S::Future>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(context)
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+    fn call(&self, inner: &mut S, request: Request<Body>) -> Self::Future {
         let callers = request.extensions().get::<CallerDeadline>().copied();
-        let answer = self.inner.call(request);
+        let answer = inner.call(request);
         match callers {
             None => Either::Left(answer),
             Some(CallerDeadline(deadline)) => Either::Right(ResponseFuture {

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tower::{Layer, Service};
 
+use super::wrapped::{Around, Wrapped};
 use crate::routes::ROUTES;
 use authority_api::{
     error::{ApiError, ErrorCode, LIMIT_HEADERS},
@@ -60,39 +61,26 @@ impl StreamsLayer {
 }
 
 impl<S> Layer<S> for StreamsLayer {
-    type Service = StreamsService<S>;
+    type Service = Wrapped<Self, S>;
 
-    fn layer(&self, inner: S) -> StreamsService<S> {
-        StreamsService { inner, streams: self.clone() }
+    fn layer(&self, inner: S) -> Self::Service {
+        Wrapped::new(self, inner)
     }
 }
 
-/// The service of [`StreamsLayer`].
-#[derive(Clone)]
-pub(super) struct StreamsService<S> {
-    inner: S,
-    streams: StreamsLayer,
-}
-
-impl<S> Service<Request<Body>> for StreamsService<S>
+impl<S> Around<S> for StreamsLayer
 where
     S: Service<Request<Body>, Response = Response, Error = Infallible>,
 {
-    type Response = Response;
-    type Error = Infallible;
     type Future = Either<ResponseFuture<S::Future>, Ready<Result<Response, Infallible>>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.inner.poll_ready(context)
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+    fn call(&self, inner: &mut S, request: Request<Body>) -> Self::Future {
         if !STREAMS.contains(request.uri().path()) {
-            return Either::Left(ResponseFuture { answer: self.inner.call(request), open: None });
+            return Either::Left(ResponseFuture { answer: inner.call(request), open: None });
         }
         let caller = request.extensions().get::<Caller>();
-        match self.streams.admit(caller) {
-            Ok(open) => Either::Left(ResponseFuture { answer: self.inner.call(request), open }),
+        match self.admit(caller) {
+            Ok(open) => Either::Left(ResponseFuture { answer: inner.call(request), open }),
             Err(refusal) => Either::Right(at_once(Ok(Status::from(refusal).into_http()))),
         }
     }
