@@ -17,7 +17,6 @@ mod error;
 mod front;
 mod gauges;
 mod grpc;
-mod grpc_limit;
 mod host;
 mod measure;
 mod named;

@@ -19,7 +19,7 @@ use http::{HeaderValue, Method, Request, Response, Version, header};
 use tonic::{codegen::StdError, service::Routes};
 use tower::Service;
 
-use super::{connections, deciding::decides, grpc_limit::GRPC_LIMIT};
+use super::{connections, deciding::decides, host::GRPC_LIMIT};
 use crate::{
     routes::ROUTES,
     transport::{Direct, is_grpc},

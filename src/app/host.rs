@@ -10,7 +10,6 @@ use tonic::Status;
 
 use super::{
     document::GET_OPEN_API,
-    grpc_limit::GRPC_LIMIT,
     measure::{Called, Operation},
     overload::Overload,
 };
@@ -20,6 +19,9 @@ use authority_api::{
     identity::{ClientAddress, Identity, Via},
 };
 use authority_process::clock::Clock;
+
+/// The largest gRPC request message, in bytes, the same on each path to the services.
+pub(super) const GRPC_LIMIT: usize = 1 << 20;
 
 #[derive(Clone)]
 pub(super) struct RestHost {

@@ -3,17 +3,17 @@
 use authority_keys::Keys;
 use authority_model::schema::idempotency_keys;
 use authority_store::{self as store, Db, RunQueryDsl};
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use diesel::prelude::*;
 use futures_util::{FutureExt, future::BoxFuture};
 use prost::Message;
 
-use super::{
-    answer::Done,
-    error::Error,
-    key::IdempotencyKey,
-    retention::{ANSWERS_KEPT, SECRETS_KEPT},
-};
+use super::{answer::Done, error::Error, key::IdempotencyKey};
+
+/// How long a response is kept under its idempotency key.
+pub(super) const ANSWERS_KEPT: TimeDelta = TimeDelta::hours(24);
+/// How long a response with a secret is kept.
+pub(super) const SECRETS_KEPT: TimeDelta = TimeDelta::minutes(10);
 
 /// The caller in rows that are older than the column. Their responses are not repeated, and their
 /// keys cannot be used for new decisions.

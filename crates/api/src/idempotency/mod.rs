@@ -12,7 +12,6 @@ mod batch;
 mod claim;
 mod error;
 mod key;
-mod retention;
 mod sweep;
 
 pub use answer::{Done, execute};

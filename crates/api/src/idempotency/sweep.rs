@@ -8,7 +8,7 @@ use authority_store::{Error, RunQueryDsl, Scope, Store};
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
 
-use super::retention::{ANSWERS_KEPT, SECRETS_KEPT};
+use super::claim::{ANSWERS_KEPT, SECRETS_KEPT};
 
 const EVERY: Duration = Duration::from_secs(60);
 

@@ -11,7 +11,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::json;
 
-use super::endpoint::with_query;
+use super::provider::with_query;
 use crate::{
     Console,
     form::Posted,

@@ -5,7 +5,6 @@
 //! Tokens are verified like the API's own.
 
 mod callback;
-mod endpoint;
 mod failed;
 mod logout;
 pub(crate) mod provider;
@@ -20,9 +19,8 @@ use axum::{
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
 use crate::{Console, notice::Notice, page::see, query::Pairs, session::Cookie, view::View};
-use endpoint::with_query;
 use failed::{TITLE, failed};
-use provider::Metadata;
+use provider::{Metadata, with_query};
 use started::{Started, own_path};
 
 /// The path to which the provider redirects people after the sign-in.

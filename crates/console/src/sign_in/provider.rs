@@ -274,3 +274,9 @@ fn refusal(status: StatusCode, body: &[u8]) -> Error {
     let text = text.unwrap_or_else(|| error.clone());
     if error == "invalid_grant" { Error::InvalidGrant(text) } else { Error::Refused(text) }
 }
+
+/// Adds a query to an endpoint of the identity provider. The endpoint may already have a query.
+pub(super) fn with_query(endpoint: &str, query: &str) -> String {
+    let joint = if endpoint.contains('?') { '&' } else { '?' };
+    format!("{endpoint}{joint}{query}")
+}

@@ -11,7 +11,6 @@ use super::{
     list::who_may,
     order::{self, Act},
     partly::partly,
-    spelling,
     stopped::Stopped,
     target::Target,
     underway::{self, Underway},
@@ -19,9 +18,11 @@ use super::{
 use crate::{
     form::{Posted, idempotency_key},
     frame::{Frame, Section},
+    known_names::known_names,
     page::{page, see},
     query::{Pairs, encoded},
     rpc,
+    unknown_action::unknown_action,
     view::View,
 };
 
@@ -60,6 +61,14 @@ pub(super) async fn confirm(view: View, RawQuery(query): RawQuery) -> Response {
     view.answer(form(&view, &query, None).await)
 }
 
+/// The warning that the tenant's records do not name the action. `None` if the target is a tool, if
+/// the action is known, or if names can't be read. The last case is not an error, because a stop is
+/// urgent.
+async fn misspelt(view: &View, target: &Target) -> Option<String> {
+    let action = target.actions.first().filter(|_| target.tool.is_none())?;
+    unknown_action(action, &known_names(view, &target.tenant_id).await?.actions)
+}
+
 async fn form(
     view: &View,
     asked: &Pairs,
@@ -67,11 +76,8 @@ async fn form(
 ) -> Result<Response, Status> {
     who_may(view)?;
     let target = Target::read(view, asked).await?;
-    let (blast, warning, already) = tokio::join!(
-        Blast::of(view, &target),
-        spelling::warning(view, &target),
-        already(view, &target)
-    );
+    let (blast, warning, already) =
+        tokio::join!(Blast::of(view, &target), misspelt(view, &target), already(view, &target));
     if let Err(error) = &blast {
         tracing::warn!(%error, "failed to read the consequences of a stop");
     }

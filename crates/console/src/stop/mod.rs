@@ -13,7 +13,6 @@ mod partly;
 mod permits;
 mod release;
 mod scope;
-mod spelling;
 mod stopped;
 mod target;
 mod underway;

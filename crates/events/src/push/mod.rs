@@ -6,7 +6,6 @@
 //! `service.rs` implement the API for subscriptions.
 
 mod due;
-mod push_settings;
 mod service;
 mod subscriptions;
 mod vapid;
@@ -21,7 +20,7 @@ use authority_process::{clock::Clock, worker::Worker};
 use authority_store::Store;
 
 use crate::delivery::Deliveries;
-pub use push_settings::PushSettings;
+pub use vapid::PushSettings;
 use vapid::Vapid;
 
 /// The dependencies and settings of pushes.

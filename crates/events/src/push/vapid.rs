@@ -10,14 +10,20 @@ use http::HeaderValue;
 use parking_lot::Mutex;
 use serde_json::json;
 
-use super::push_settings::PushSettings;
-
 /// How long a token is valid. Push services accept 24 hours at most (RFC 8292, 2).
 const VALID: TimeDelta = TimeDelta::hours(12);
 /// The least remaining time of a token that is reused.
 const LEAST_LEFT: TimeDelta = TimeDelta::hours(1);
 /// The most tokens that are kept. People choose their push services, and there may be many of them.
 const MOST: usize = 1000;
+
+/// How this installation identifies itself to push services.
+#[derive(Debug)]
+pub struct PushSettings {
+    /// Where the installation's operator can be reached: a `mailto:` or an `https:` URI.
+    pub subject: String,
+    pub signer: Es256Signer,
+}
 
 /// Creates tokens, and caches them for further pushes to the same service.
 pub(super) struct Vapid {

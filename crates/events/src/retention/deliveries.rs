@@ -10,7 +10,7 @@ use diesel::{
     sql_types::{Array, BigInt, Text},
 };
 
-use super::limits::MOST;
+use super::log::MOST;
 use crate::{delivery::lost, lost::Lost};
 
 /// The endpoints of a tenant that may have open deliveries.

@@ -10,7 +10,8 @@ use diesel::{
     sql_types::{BigInt, Bool, Nullable, Text},
 };
 
-use super::limits::MOST;
+/// The most rows that one transaction deletes.
+pub(super) const MOST: i64 = 2_000;
 
 /// The tenants that have events older than their retention.
 pub(super) const TENANTS: &str = "SELECT t.id FROM tenants t \

@@ -11,7 +11,6 @@
 //! legal hold is not deleted.
 
 mod deliveries;
-mod limits;
 mod log;
 
 use std::time::{Duration, Instant};

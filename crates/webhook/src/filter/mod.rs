@@ -21,7 +21,6 @@
 //! A test of an absent member is an error. As in CEL, `true || error` is true and `false && error`
 //! is false, in either order. Any other expression that contains an error is an error.
 
-mod bounds;
 mod check;
 mod error;
 mod evaluate;
@@ -34,8 +33,8 @@ use serde_json::Value;
 pub use error::FilterError;
 
 use crate::schema::MemberType;
-pub use bounds::{DEEPEST, LONGEST_FILTER, MOST_NODES};
 use expression::Expression;
+pub use parser::{DEEPEST, LONGEST_FILTER, MOST_NODES};
 
 /// A parsed and checked filter.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,11 +1,17 @@
 //! Parses tokens to a syntax tree, by recursive descent of bounded depth.
 
 use super::{
-    bounds::{DEEPEST, LONGEST_FILTER, MOST_NODES},
     error::FilterError,
     expression::{Expression, Literal, LiteralValue, Operator, Path},
     token::{Token, tokens},
 };
+
+/// The maximum length of a filter's text, in bytes.
+pub const LONGEST_FILTER: usize = 1024;
+/// The maximum nesting of parentheses and negations, including the filter itself.
+pub const DEEPEST: usize = 16;
+/// The maximum number of paths, literals, tests and operators in a filter.
+pub const MOST_NODES: usize = 128;
 
 pub(super) fn parse(text: &str) -> Result<Expression, FilterError> {
     if text.len() > LONGEST_FILTER {
