@@ -14,6 +14,7 @@ mod budgets;
 mod calls;
 mod chain;
 mod choice;
+mod console;
 mod credential;
 mod decisions;
 mod dev_provider;
@@ -50,6 +51,7 @@ mod view;
 mod webhooks;
 mod who_may;
 
+pub use console::Console;
 pub use told::{Double, doubles, headline};
 pub use unknown_action::unknown_action;
 pub use who_may::who_may;
@@ -71,6 +73,7 @@ use axum::{
 };
 use http::{Extensions, Uri};
 
+use console::Inner;
 use dev_provider::{CLIENT_ID, DevPages};
 use session::{Cookies, Sessions};
 use sign_in::provider::{Client, Provider};
@@ -85,25 +88,6 @@ pub struct Parts {
     pub provider: Option<DevProvider>,
     /// Reads a request's client address, which the transport put into the extensions.
     pub client: fn(&Extensions) -> Option<IpAddr>,
-}
-
-/// The console. Cheap to clone.
-#[derive(Clone)]
-pub struct Console(Arc<Inner>);
-
-struct Inner {
-    /// The service's own router.
-    api: Router,
-    identity: Identity,
-    sessions: Sessions,
-    clock: Clock,
-    provider: Provider,
-    cookies: Cookies,
-    /// The service's public URL, without a trailing `/`.
-    public_url: String,
-    /// The `Origin` of its own pages.
-    origin: String,
-    client: fn(&Extensions) -> Option<IpAddr>,
 }
 
 /// The interval at which sessions that have ended are deleted.

@@ -12,7 +12,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{Error, PreparedFacts, RECORD_KIND, canonical, digest_text, salted_digest};
+use super::{Error, PreparedFacts, canonical, digest_text, salted_digest};
 use authority_decision::{
     Request, SEMANTICS, Verdict,
     facts::Spent,
@@ -20,6 +20,9 @@ use authority_decision::{
     records::{Approval, Declined, OpenRequests},
     time_zone::ZoneOffset,
 };
+
+/// `kind` of a decision record.
+pub const RECORD_KIND: &str = "svc.decision.record.v1";
 
 /// A decision with its request and facts.
 pub struct Asked<'a> {

@@ -10,13 +10,13 @@ mod counter;
 mod directory;
 mod entry;
 mod limits;
+mod programme;
 mod public_lead;
 mod sweep;
 mod tenant;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use authority_api::error::{ApiError, ErrorCode};
 use authority_keys::Keys;
 use authority_model::service::{self, Service};
 use authority_process::{clock::Clock, worker::Worker};
@@ -26,11 +26,10 @@ use address::AddressCodes;
 pub use brand::Brand;
 use counter::LeadCounter;
 pub use limits::RATE_LIMITS;
+pub use programme::Programme;
+use programme::{Inner, MOST_ANONYMOUS};
 pub use public_lead::BRAND_SOURCE;
-use tokio::{
-    sync::{Semaphore, SemaphorePermit},
-    time::timeout,
-};
+use tokio::sync::Semaphore;
 
 /// The dependencies of the services.
 pub struct Parts {
@@ -41,40 +40,12 @@ pub struct Parts {
     pub public_url: String,
 }
 
-/// The programme's services. Cheap to clone.
-#[derive(Clone)]
-pub struct Programme(Arc<Inner>);
-
-struct Inner {
-    store: Store,
-    keys: Keys,
-    clock: Clock,
-    public_url: String,
-    addresses: AddressCodes,
-    counter: LeadCounter,
-    /// Limits the concurrent queries of callers without a credential.
-    turns: Semaphore,
-}
-
-/// The maximum number of concurrent database queries by anonymous callers. The limit keeps
-/// connections free for others.
-const MOST_ANONYMOUS: usize = 2;
-/// How long an anonymous caller waits for a permit.
-const PATIENCE: Duration = Duration::from_secs(2);
-
 impl Programme {
     pub fn new(parts: Parts) -> Self {
         let Parts { store, keys, clock, public_url } = parts;
         let addresses = AddressCodes::new(store.clone(), keys.clone(), clock.clone());
         let (counter, turns) = (LeadCounter::default(), Semaphore::new(MOST_ANONYMOUS));
         Self(Arc::new(Inner { store, keys, clock, public_url, addresses, counter, turns }))
-    }
-
-    /// Waits for an anonymous caller's permit for one query.
-    async fn turn(&self) -> Result<SemaphorePermit<'_>, ApiError> {
-        let turn = timeout(PATIENCE, self.0.turns.acquire()).await;
-        let turn = turn.ok().and_then(Result::ok);
-        turn.ok_or_else(|| ApiError::plain(ErrorCode::Unavailable))
     }
 
     /// The services, for the router.

@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value};
 
-use crate::{Options, VerifyError, check_time, headers::Headers, keys};
+use crate::{Options, VerifyError, headers::Headers, keys, time::check_time};
 
 /// Returns the id of the signed event.
 pub(crate) fn verify(

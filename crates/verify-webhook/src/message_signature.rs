@@ -3,7 +3,12 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use ring::digest::{SHA256, digest};
 
-use crate::{Options, VerifyError, check_time, headers::Headers, keys, seconds};
+use crate::{
+    Options, VerifyError,
+    headers::Headers,
+    keys,
+    time::{check_time, seconds},
+};
 
 /// The label of this service's signature. The request may have other signatures too.
 const LABEL: &str = "svc=";

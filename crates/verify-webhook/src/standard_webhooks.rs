@@ -3,7 +3,11 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use ring::hmac;
 
-use crate::{Options, VerifyError, check_time, headers::Headers, seconds};
+use crate::{
+    Options, VerifyError,
+    headers::Headers,
+    time::{check_time, seconds},
+};
 
 /// Returns the id of the signed event.
 pub(crate) fn verify(

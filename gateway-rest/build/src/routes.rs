@@ -9,7 +9,8 @@ use quote::quote;
 use crate::{
     Options,
     binding::{self, Binding, Rest},
-    descriptor, literal, shapes,
+    descriptor, shapes,
+    source::literal,
     template::{Segment, Variable},
 };
 

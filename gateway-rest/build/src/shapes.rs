@@ -6,7 +6,7 @@ use proc_macro2::{Ident, TokenStream};
 use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
 use quote::{format_ident, quote};
 
-use crate::{Options, descriptor, literal};
+use crate::{Options, descriptor, source::literal};
 
 /// The maximum number of fields of a message. The runtime has one bit for each field.
 const MOST_FIELDS: usize = 256;

@@ -7,7 +7,7 @@ use proc_macro2::TokenStream;
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor, Value};
 use quote::quote;
 
-use crate::{is_ours, options};
+use crate::{options, packages::is_ours};
 
 pub(crate) fn of(pool: &DescriptorPool) -> TokenStream {
     let rows = methods(pool).map(|method| {

@@ -19,6 +19,7 @@ mod known;
 mod listing;
 mod names;
 mod options;
+mod packages;
 mod rows;
 mod rules;
 mod services;
@@ -27,20 +28,15 @@ mod states;
 mod tenants;
 mod visibility;
 
-use std::{collections::BTreeSet, io};
+use std::io;
 
 use proc_macro2::TokenStream;
-use prost_reflect::{DescriptorPool, MessageDescriptor};
+use prost_reflect::DescriptorPool;
 use prost_types::FileDescriptorSet;
 use quote::{format_ident, quote};
 
-/// Packages that only declare options. No code is generated for them.
-const OPTIONS: [&str; 2] = ["authority.rest.v1", "authority.auth.v1"];
-
-/// Returns the packages that the service serves.
-pub fn packages(pool: &DescriptorPool) -> BTreeSet<String> {
-    pool.files().map(|file| file.package_name().to_owned()).filter(|name| is_ours(name)).collect()
-}
+pub use packages::packages;
+use packages::{is_ours, ours};
 
 /// Writes prost's structs to `OUT_DIR`, with the derives of rows and of stored JSON.
 ///
@@ -95,14 +91,6 @@ pub fn code(pool: &DescriptorPool) -> [(&'static str, String); 5] {
 fn formatted(code: &TokenStream) -> String {
     let file = syn::parse2(code.clone());
     prettyplease::unparse(&file.unwrap_or_else(|error| panic!("{error}, in {code}")))
-}
-
-fn is_ours(package: &str) -> bool {
-    package.starts_with("authority.") && !OPTIONS.contains(&package)
-}
-
-fn ours(pool: &DescriptorPool) -> impl Iterator<Item = MessageDescriptor> {
-    pool.all_messages().filter(|m| is_ours(m.package_name()) && !m.is_map_entry())
 }
 
 /// Generates a `pub use` of each package under the short name of its area.

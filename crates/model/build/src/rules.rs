@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenStream};
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, OneofDescriptor};
 use quote::{format_ident, quote};
 
-use crate::{is_ours, names, options};
+use crate::{names, options, packages::is_ours};
 
 pub(crate) fn of(message: &MessageDescriptor) -> TokenStream {
     let fields = message.fields();

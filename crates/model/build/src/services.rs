@@ -7,7 +7,7 @@ use proc_macro2::{Ident, TokenStream};
 use prost_reflect::{DescriptorPool, Kind, MessageDescriptor, MethodDescriptor, ServiceDescriptor};
 use quote::{format_ident, quote};
 
-use crate::{is_ours, known, names, options, tenants};
+use crate::{known, names, options, packages::is_ours, tenants};
 
 pub(crate) fn of(pool: &DescriptorPool) -> TokenStream {
     let services: Vec<_> =

@@ -5,8 +5,9 @@ use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor, Me
 use quote::{format_ident, quote};
 
 use crate::{
-    is_ours, listing, names,
+    listing, names,
     options::{self, Behaviour, Resource},
+    packages::is_ours,
     states,
 };
 

@@ -8,7 +8,7 @@ use quote::{format_ident, quote};
 use crate::{
     names::camel,
     options::{self, extension},
-    ours,
+    packages::ours,
 };
 
 /// Returns the field with a record's state.

@@ -9,8 +9,9 @@ use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor, MethodDescriptor};
 use quote::quote;
 
 use crate::{
-    is_ours, known, names,
+    known, names,
     options::{self, Behaviour},
+    packages::is_ours,
 };
 
 /// Implements `TenantIds` for the requests of all methods, and for the messages inside these

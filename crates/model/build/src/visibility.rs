@@ -5,7 +5,7 @@ use proc_macro2::TokenStream;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, Value};
 use quote::quote;
 
-use crate::{options, ours};
+use crate::{options, packages::ours};
 
 pub(crate) fn of(pool: &DescriptorPool) -> TokenStream {
     let rows = ours(pool).filter_map(|message| {
