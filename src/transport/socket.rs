@@ -23,12 +23,12 @@ pub(super) struct Socket {
     /// last.
     header: Option<Duration>,
     stalled: Duration,
-    head: Option<Head>,
+    head: Option<PartialHead>,
     write_timer: Option<Pin<Box<Sleep>>>,
 }
 
 /// A partial head of a request.
-struct Head {
+struct PartialHead {
     /// The number of requests that had started before this head. When it has increased, the head is
     /// complete.
     before: u64,
@@ -51,7 +51,7 @@ impl Socket {
         let Some(header) = self.header.filter(|_| !self.activity.running()) else { return };
         let before = self.activity.started();
         if self.head.as_ref().is_none_or(|head| head.before != before) {
-            self.head = Some(Head { before, ends: Instant::now() + header, timer: None });
+            self.head = Some(PartialHead { before, ends: Instant::now() + header, timer: None });
         }
     }
 

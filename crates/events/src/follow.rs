@@ -23,7 +23,7 @@ use authority_store::{Db, Scope, Store};
 use crate::{
     demand::Demand,
     feed::{Grown, grows},
-    page::{Page, Part},
+    page::{Page, VisiblePart},
 };
 
 /// The scope that an API key needs to read events.
@@ -92,7 +92,7 @@ pub(crate) struct Follow {
     pub(crate) credentials: Credentials,
     pub(crate) shutdown: CancellationToken,
     pub(crate) caller: Caller,
-    pub(crate) part: Part,
+    pub(crate) part: VisiblePart,
     pub(crate) grown: broadcast::Receiver<Grown>,
     /// The sequence up to which events were read.
     pub(crate) after: i64,

@@ -30,7 +30,7 @@ pub(crate) struct Bounds {
 
 /// The part of a log that a caller requests and may see.
 #[derive(Clone)]
-pub(crate) struct Part {
+pub(crate) struct VisiblePart {
     pub(crate) tenant_id: TenantId,
     /// The names of the event types; all types if `None`.
     event_types: Option<Vec<&'static str>>,
@@ -54,7 +54,7 @@ pub(crate) struct Page {
     pub(crate) bounds: Bounds,
 }
 
-impl Part {
+impl VisiblePart {
     /// Returns the part of the tenant's log that the patterns select.
     ///
     /// # Errors

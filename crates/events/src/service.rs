@@ -33,7 +33,7 @@ use crate::{
     demand::Demand,
     feed::EventFeed,
     follow::{Follow, Streams},
-    page::{Part, bounds},
+    page::{VisiblePart, bounds},
 };
 
 const PAGE: i32 = 100;
@@ -104,7 +104,7 @@ impl EventService for EventHandlers {
     ) -> Result<Response<ListEventsResponse>, Status> {
         let (caller, asked) = admitted(call)?;
         let tenant_id = self.tenant(&caller, asked.tenant_id.as_deref())?;
-        let part = Part::of(tenant_id, &asked.event_type, caller.bound_to())?;
+        let part = VisiblePart::of(tenant_id, &asked.event_type, caller.bound_to())?;
         let limit = i64::from(asked.limit.unwrap_or(PAGE));
         let read = async move |db: &mut Db| part.read(db, asked.after, limit).await;
         let mut page = self.store.read_tx(&caller.scope(), read).await?;
@@ -145,7 +145,7 @@ impl EventService for EventHandlers {
     ) -> Replies<StreamEventsResponse> {
         let (caller, asked) = admitted(call)?;
         let tenant_id = self.tenant(&caller, asked.tenant_id.as_deref())?;
-        let part = Part::of(tenant_id.clone(), &asked.event_type, caller.bound_to())?;
+        let part = VisiblePart::of(tenant_id.clone(), &asked.event_type, caller.bound_to())?;
         let place = self.streams.enter(&tenant_id, &caller)?;
         let grown = self.feed.subscribe();
         let scope = caller.scope();

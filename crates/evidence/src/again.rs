@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::{
     Error, PreparedFacts,
-    record::{Asked, Salts, Written, write},
+    record::{DecidedRequest, Salts, Written, write},
     sealed::{self, StoredFacts},
 };
 use authority_decision::{Facts, Request, SEMANTICS, Verdict, moment};
@@ -33,7 +33,7 @@ pub struct Sealed {
 
 /// The fields of a record outside its request and verdict.
 #[derive(Deserialize)]
-pub struct Head {
+pub struct RecordFields {
     pub authority_revision: i64,
     pub operation: String,
     #[serde(with = "moment")]
@@ -56,7 +56,7 @@ impl Sealed {
     ///
     /// # Errors
     /// The record cannot be read.
-    pub fn head(&self) -> Result<Head, Error> {
+    pub fn head(&self) -> Result<RecordFields, Error> {
         Ok(serde_json::from_slice(&self.record)?)
     }
 
@@ -147,7 +147,7 @@ impl Sealed {
         }
         let verdict = authority_decision::decide(&request, &facts, head.evaluated_at);
         let prepared = PreparedFacts::of(Arc::clone(&facts.gathered), &request)?;
-        let asked = Asked {
+        let asked = DecidedRequest {
             operation: &head.operation,
             request: &request,
             facts: &prepared,

@@ -42,6 +42,6 @@ pub use again::{Again, Sealed};
 pub use digest::{digest_text, is_hex, salted_digest};
 pub use error::Error;
 pub use facts::{Blob, PreparedFacts};
-pub use record::{Asked, RECORD_KIND, Recorded, Salts, Written, record, write};
+pub use record::{DecidedRequest, RECORD_KIND, Recorded, Salts, Written, record, write};
 pub use report::{OutcomeReport, REPORT_KIND, sign_report};
 pub use signed::SignedText;

@@ -25,7 +25,7 @@ use authority_decision::{
 pub const RECORD_KIND: &str = "svc.decision.record.v1";
 
 /// A decision with its request and facts.
-pub struct Asked<'a> {
+pub struct DecidedRequest<'a> {
     pub operation: &'a str,
     pub request: &'a Request,
     pub facts: &'a PreparedFacts,
@@ -143,7 +143,7 @@ struct Seen<'a> {
 ///
 /// # Errors
 /// Randomness is unavailable, or a part does not serialise.
-pub fn record(asked: &Asked<'_>, signer: &Signer) -> Result<Recorded, Error> {
+pub fn record(asked: &DecidedRequest<'_>, signer: &Signer) -> Result<Recorded, Error> {
     let drawn: [u8; 32] = random()?;
     let mut salts = Salts::default();
     salts.context.copy_from_slice(&drawn[..16]);
@@ -186,7 +186,7 @@ const FACTS_ROOM: usize = 256;
 ///
 /// # Errors
 /// A part does not serialise.
-pub fn write(asked: &Asked<'_>, salts: &Salts) -> Result<Written, Error> {
+pub fn write(asked: &DecidedRequest<'_>, salts: &Salts) -> Result<Written, Error> {
     let context = canonical::object(&asked.request.context)?;
     let seen = Seen {
         approval: asked.approval,

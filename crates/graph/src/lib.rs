@@ -55,4 +55,4 @@ pub use reality::{AnchorRow, HeadRow};
 pub use settings::Settings;
 pub use tenant::TenantGraph;
 pub use tool_row::binding_tool;
-pub use world::Head;
+pub use world::AnchorHead;

@@ -21,7 +21,7 @@ use super::{
     authority::{Authority, Owned},
     node::Maker,
     tenant::TenantGraph,
-    world::Head,
+    world::AnchorHead,
 };
 
 /// The columns of `reality_anchors` that decisions use.
@@ -112,7 +112,7 @@ impl HeadRow {
     }
 }
 
-impl From<HeadRow> for Head {
+impl From<HeadRow> for AnchorHead {
     fn from(row: HeadRow) -> Self {
         // The table requires that all three columns are set, or that all are null.
         let parts = (row.snapshot_id, row.sampled_at, row.content_hash);

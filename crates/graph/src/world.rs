@@ -20,7 +20,7 @@ pub(super) struct World {
     /// The active anchors, without their snapshots.
     pub(super) anchors: BTreeMap<String, Anchor>,
     /// Heads by anchor id.
-    pub(super) heads: HashMap<String, Head>,
+    pub(super) heads: HashMap<String, AnchorHead>,
     pub(super) overrides: BTreeMap<String, Arc<Override>>,
     pub(super) drifts: BTreeMap<String, Arc<Drift>>,
     /// The facts of a request that reality does not concern.
@@ -74,12 +74,12 @@ impl World {
 }
 
 /// The newest counted snapshot of an anchor.
-pub struct Head {
+pub struct AnchorHead {
     pub(super) newest: Option<Snapshot>,
     pub(super) changed_at: DateTime<Utc>,
 }
 
-impl Head {
+impl AnchorHead {
     /// Returns the anchor with its newest snapshot.
     pub fn observe(&self, anchor: Anchor) -> Anchor {
         let changed_at = anchor.changed_at.max(self.changed_at);

@@ -30,7 +30,7 @@ use authority_crypto::{Signer, hex, random};
 use authority_decision::{
     Decision, Facts, Gathered, Request, Verdict, moment, remedy::Remedy, verdict::AuthorityKind,
 };
-use authority_evidence::{self as evidence, Asked, PreparedFacts, Recorded};
+use authority_evidence::{self as evidence, DecidedRequest, PreparedFacts, Recorded};
 use authority_graph::TenantHandle;
 use authority_ids::DecisionId;
 use authority_keys::{Keys, Purpose};
@@ -260,8 +260,8 @@ fn asked<'a>(
     verdict: &'a Verdict,
     evaluated_at: DateTime<Utc>,
     nonce: &'a str,
-) -> Asked<'a> {
-    Asked {
+) -> DecidedRequest<'a> {
+    DecidedRequest {
         operation,
         request,
         facts,
@@ -283,7 +283,7 @@ fn nonce() -> Result<String, ApiError> {
 }
 
 /// Returns the record with its digest and signature.
-fn signed(asked: &Asked<'_>, signer: &Signer) -> Result<Recorded, evidence::Error> {
+fn signed(asked: &DecidedRequest<'_>, signer: &Signer) -> Result<Recorded, evidence::Error> {
     let signing = tracing::debug_span!("sign");
     signing.in_scope(|| Stage::Sign.time(|| evidence::record(asked, signer)))
 }

@@ -22,7 +22,7 @@ use super::transaction::Db;
 
 type PgRow = <AsyncPgConnection as AsyncConnectionCore>::Row<'static, 'static>;
 /// Rows that are still being received.
-type Asked<'c> = <AsyncPgConnection as AsyncConnectionCore>::LoadFuture<'c, 'static>;
+type LoadingRows<'c> = <AsyncPgConnection as AsyncConnectionCore>::LoadFuture<'c, 'static>;
 type Read<U> = fn(&PgRow) -> QueryResult<U>;
 
 /// Runs a query.
@@ -86,18 +86,18 @@ fn read<U: FromSqlRow<S, Pg>, S>(row: &PgRow) -> QueryResult<U> {
     U::build_from_row(row).map_err(Error::DeserializationError)
 }
 
-async fn every<U>(asked: Asked<'_>, read: Read<U>) -> QueryResult<Vec<U>> {
+async fn every<U>(asked: LoadingRows<'_>, read: Read<U>) -> QueryResult<Vec<U>> {
     rows(asked).await?.iter().map(read).collect()
 }
 
-async fn one<U>(asked: Asked<'_>, read: Read<U>) -> QueryResult<U> {
+async fn one<U>(asked: LoadingRows<'_>, read: Read<U>) -> QueryResult<U> {
     first(asked).await?.as_ref().map_or(Err(Error::NotFound), read)
 }
 
-async fn rows(asked: Asked<'_>) -> QueryResult<Vec<PgRow>> {
+async fn rows(asked: LoadingRows<'_>) -> QueryResult<Vec<PgRow>> {
     asked.await?.try_collect().await
 }
 
-async fn first(asked: Asked<'_>) -> QueryResult<Option<PgRow>> {
+async fn first(asked: LoadingRows<'_>) -> QueryResult<Option<PgRow>> {
     asked.await?.try_next().await
 }

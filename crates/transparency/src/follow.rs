@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::{
     Error,
-    log::{Head, broken, continues},
+    log::{LogHead, broken, continues},
     sealer::Sealer,
 };
 use authority_evidence::log::note::SignedCheckpoint;
@@ -38,10 +38,10 @@ async fn follow(sealer: &Arc<Sealer>, since: DateTime<Utc>) -> Result<(), Error>
     let scope = Scope::service();
     let this = Arc::clone(sealer);
     let read = sealer.store.read_tx(&scope, async move |db| {
-        let heads: Vec<(String, Head)> = log_heads::table
+        let heads: Vec<(String, LogHead)> = log_heads::table
             .filter(log_heads::signed_at.ge(since).and(log_heads::checkpoint.ne("")))
             .order((log_heads::tenant_id, log_heads::epoch))
-            .select((log_heads::tenant_id, Head::as_select()))
+            .select((log_heads::tenant_id, LogHead::as_select()))
             .load(db)
             .await?;
         for (tenant_id, head) in heads {

@@ -34,7 +34,7 @@ const EPOCH_KIND: &str = "svc.log.epoch.v1";
 /// The head of a log.
 #[derive(Clone, Debug, Queryable, Selectable)]
 #[diesel(table_name = log_heads, check_for_backend(diesel::pg::Pg))]
-pub(super) struct Head {
+pub(super) struct LogHead {
     pub(super) epoch: i32,
     pub(super) origin: String,
     pub(super) size: i64,
@@ -43,9 +43,9 @@ pub(super) struct Head {
 }
 
 /// Returns the newest epoch of the tenant's log.
-pub(super) async fn head(db: &mut Db, tenant_id: &TenantId) -> QueryResult<Option<Head>> {
+pub(super) async fn head(db: &mut Db, tenant_id: &TenantId) -> QueryResult<Option<LogHead>> {
     let of_tenant = log_heads::table.filter(log_heads::tenant_id.eq(tenant_id.as_str()));
-    let newest = of_tenant.order(log_heads::epoch.desc()).select(Head::as_select());
+    let newest = of_tenant.order(log_heads::epoch.desc()).select(LogHead::as_select());
     newest.first(db).await.optional()
 }
 
@@ -82,7 +82,7 @@ fn latest<'a>(known: &[&'a Checkpoint], tenant_id: &TenantId) -> Option<&'a Chec
 pub(super) async fn continues(
     db: &mut Db,
     tenant_id: &TenantId,
-    head: &Head,
+    head: &LogHead,
     last: &Checkpoint,
 ) -> QueryResult<bool> {
     if last.origin != head.origin {
@@ -121,7 +121,7 @@ impl<'a> Log<'a> {
             .execute(db)
             .await?;
         let of_tenant = log_heads::table.filter(log_heads::tenant_id.eq(tenant_id.as_str()));
-        let newest = of_tenant.order(log_heads::epoch.desc()).select(Head::as_select());
+        let newest = of_tenant.order(log_heads::epoch.desc()).select(LogHead::as_select());
         let head = newest.for_update().first(db).await;
         let last = sealer.witness.last(tenant_id.slug()).map_err(|why| broken(tenant_id, &why))?;
         // `seen` can contain checkpoints that this service signed for other tenants. They do not

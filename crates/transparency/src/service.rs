@@ -13,7 +13,7 @@ use tonic::{Request, Response, Status};
 
 use super::{
     Error, Transparency,
-    log::{self, Head},
+    log::{self, LogHead},
 };
 use authority_api::{
     error::{ApiError, ErrorCode},
@@ -219,7 +219,7 @@ impl Transparency {
     }
 
     /// Returns the tenant and the newest head of its log, if the caller may see that tenant.
-    async fn head(&self, scope: &Scope, slug: String) -> Result<(TenantId, Head), Error> {
+    async fn head(&self, scope: &Scope, slug: String) -> Result<(TenantId, LogHead), Error> {
         let tenant_id = TenantId::from_slug(&slug);
         let missing = Error::NotFound("log", slug);
         let Ok(tenant_id) = tenant_id else { return Err(missing) };

@@ -97,7 +97,7 @@ const UNTIDY: &str = "
 
 /// A run that was ended, and the manifests it wrote.
 #[derive(QueryableByName)]
-struct Ended {
+struct EndedRun {
     #[diesel(sql_type = Text)]
     tenant_id: String,
     #[diesel(sql_type = Text)]
@@ -185,7 +185,7 @@ impl Eraser {
         manifests: &[String],
     ) -> Result<bool, Error> {
         diesel::sql_query(LOCK_RUNS).execute(db).await?;
-        for Ended { tenant_id, month, written } in end_runs(db, person).await? {
+        for EndedRun { tenant_id, month, written } in end_runs(db, person).await? {
             let bucket = self.bucket.as_ref().ok_or_else(|| Error::NoArchive(month.clone()))?;
             let folder = names::folder(&row_id(&tenant_id)?, &month);
             let known = Known { replaced: written, intended: Vec::new() };
@@ -266,7 +266,7 @@ impl Eraser {
     }
 }
 
-async fn end_runs(db: &mut Db, person: &Json) -> QueryResult<Vec<Ended>> {
+async fn end_runs(db: &mut Db, person: &Json) -> QueryResult<Vec<EndedRun>> {
     diesel::sql_query(END_RUNS).bind::<Jsonb, _>(person).load(db).await
 }
 

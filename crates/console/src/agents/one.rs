@@ -47,7 +47,7 @@ struct Authority {
 }
 
 /// A delegation that the agent made.
-struct Given {
+struct MadeDelegation {
     id: String,
     to: String,
     actions: String,
@@ -57,7 +57,7 @@ struct Given {
 /// A list of delegations, or the reason why it is unknown.
 #[derive(Default)]
 struct GivenList {
-    rows: Vec<Given>,
+    rows: Vec<MadeDelegation>,
     /// Whether there are further delegations.
     cut: bool,
     problem: Option<&'static str>,
@@ -201,9 +201,9 @@ async fn given(view: &View, id: &str) -> GivenList {
     }
 }
 
-fn of_delegation(view: &View, delegation: Delegation) -> Given {
+fn of_delegation(view: &View, delegation: Delegation) -> MadeDelegation {
     let until = Moment::of_time(delegation.expires_at, view.now);
-    Given {
+    MadeDelegation {
         id: delegation.id,
         to: short(&delegation.delegate_id).to_owned(),
         actions: delegation.actions.join(", "),

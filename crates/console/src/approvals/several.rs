@@ -82,7 +82,7 @@ struct Outcome {
 
 #[derive(Template)]
 #[template(path = "several_done.html")]
-struct Done {
+struct SeveralDonePage {
     frame: Frame,
     count: String,
     /// How many of them wait for more people.
@@ -232,7 +232,7 @@ async fn acted(view: &View, form: &Pairs) -> Result<Response, Status> {
         frame = frame.failed(heading, "They are listed first, each with the reason.", None);
         status = StatusCode::CONFLICT;
     }
-    Ok(page(status, &Done { frame, count, still, outcomes }))
+    Ok(page(status, &SeveralDonePage { frame, count, still, outcomes }))
 }
 
 /// Approves one request, number `number` in the form.

@@ -24,11 +24,11 @@ pub(super) enum Depends {
     Unknown,
     /// The consequences could not be read now, or the role may not read them.
     Unread,
-    Known(Ended),
+    Known(EndedRecords),
 }
 
 /// The number of ended records, and the first of them.
-pub(super) struct Ended {
+pub(super) struct EndedRecords {
     pub(super) sentence: String,
     pub(super) delegations: Vec<Permits>,
     /// Delegations that are not listed.
@@ -38,7 +38,7 @@ pub(super) struct Ended {
     pub(super) more_agents: usize,
 }
 
-impl Ended {
+impl EndedRecords {
     /// A sentence without a list.
     fn alone(sentence: String) -> Self {
         let (delegations, agents) = (Vec::new(), Vec::new());
@@ -76,7 +76,7 @@ impl Depends {
     }
 }
 
-async fn of_delegation(view: &View, id: &str) -> Option<Ended> {
+async fn of_delegation(view: &View, id: &str) -> Option<EndedRecords> {
     if !view.may(rpc::GET_BLAST_RADIUS) {
         return None;
     }
@@ -88,7 +88,7 @@ async fn of_delegation(view: &View, id: &str) -> Option<Ended> {
     Some(ended(view, radius, sentence).await)
 }
 
-async fn of_principal(view: &View, id: &str) -> Option<Ended> {
+async fn of_principal(view: &View, id: &str) -> Option<EndedRecords> {
     if !view.may(rpc::GET_PRINCIPAL_BLAST_RADIUS) {
         return None;
     }
@@ -100,13 +100,13 @@ async fn of_principal(view: &View, id: &str) -> Option<Ended> {
 }
 
 /// Describes where a target's policy would apply without this target.
-async fn of_target(view: &View, policy_id: &str, target: &str) -> Option<Ended> {
+async fn of_target(view: &View, policy_id: &str, target: &str) -> Option<EndedRecords> {
     if !view.may(rpc::GET_POLICY) {
         return None;
     }
     let request = GetPolicyRequest { id: policy_id.to_owned() };
     let policy: Policy = view.calls.call(rpc::GET_POLICY, &request).await.ok()?;
-    Some(Ended::alone(without_target(&policy, target)))
+    Some(EndedRecords::alone(without_target(&policy, target)))
 }
 
 fn without_target(policy: &Policy, target: &str) -> String {
@@ -131,14 +131,14 @@ fn without_target(policy: &Policy, target: &str) -> String {
 }
 
 /// Counts a tenant's records of the most important kinds.
-async fn of_tenant(view: &View, id: &str) -> Option<Ended> {
+async fn of_tenant(view: &View, id: &str) -> Option<EndedRecords> {
     let counts = some_at_once(COUNTED.iter().map(|path| count(view, path, id))).await;
     let counts: Option<Vec<String>> = counts.into_iter().collect();
     let sentence = format!(
         "It has {}. All of this stops: no decisions are made for the tenant, and its people and API keys lose access.",
         listed(&counts?)
     );
-    Some(Ended::alone(sentence))
+    Some(EndedRecords::alone(sentence))
 }
 
 async fn count(view: &View, path: &str, tenant: &str) -> Option<String> {
@@ -162,7 +162,7 @@ fn listed(parts: &[String]) -> String {
     }
 }
 
-async fn ended(view: &View, radius: BlastRadius, sentence: String) -> Ended {
+async fn ended(view: &View, radius: BlastRadius, sentence: String) -> EndedRecords {
     let delegations: Vec<_> = radius.delegations.into_iter().take(LISTED).collect();
     let agents: Vec<_> = radius.agents.into_iter().take(LISTED).collect();
     let parties = delegations.iter().flat_map(|one| {
@@ -171,7 +171,7 @@ async fn ended(view: &View, radius: BlastRadius, sentence: String) -> Ended {
     });
     let ids = parties.chain(&agents).cloned().collect();
     let names = Names::to_call(view, ids).await;
-    Ended {
+    EndedRecords {
         sentence,
         more: number(radius.delegation_total).saturating_sub(delegations.len()),
         more_agents: number(radius.agent_total).saturating_sub(agents.len()),

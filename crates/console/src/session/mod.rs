@@ -7,5 +7,5 @@ mod store;
 mod turn;
 
 pub(crate) use cookie::{Cookie, Cookies, digest, new_value};
-pub(crate) use store::{Ended, IDLE, LONGEST, NewSession, Sessions, Stored, Tokens};
+pub(crate) use store::{EndedSessions, IDLE, LONGEST, NewSession, Sessions, Stored, Tokens};
 pub(crate) use turn::{LONGEST_TURN, Turn};

@@ -81,7 +81,7 @@ pub(crate) struct Sessions {
 }
 
 /// The sessions that a provider ends.
-pub(crate) enum Ended<'a> {
+pub(crate) enum EndedSessions<'a> {
     /// The console sessions of one session at this issuer. If a person is given, also this person's
     /// sessions without a `sid` that began before this time, because these may be part of it.
     Sid { issuer: &'a str, sid: &'a str, person: Option<&'a str>, before: DateTime<Utc> },
@@ -223,11 +223,13 @@ impl Sessions {
     }
 
     /// Ends the sessions that the provider names; returns their number.
-    pub(crate) async fn end_all(&self, ended: Ended<'_>) -> Result<usize, Error> {
+    pub(crate) async fn end_all(&self, ended: EndedSessions<'_>) -> Result<usize, Error> {
         // A `sid` is unique at its issuer only.
         let (sid, person, before) = match ended {
-            Ended::Sid { issuer, sid, person, before } => (Some((sid, issuer)), person, before),
-            Ended::Person { person, before } => (None, Some(person), before),
+            EndedSessions::Sid { issuer, sid, person, before } => {
+                (Some((sid, issuer)), person, before)
+            }
+            EndedSessions::Person { person, before } => (None, Some(person), before),
         };
         let (sid, issuer) = sid.map(|(sid, issuer)| (sid.to_owned(), issuer.to_owned())).unzip();
         let person = person.map(ToOwned::to_owned);

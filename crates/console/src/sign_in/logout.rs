@@ -18,7 +18,7 @@ use crate::{
     notice::Notice,
     page::see,
     query::Pairs,
-    session::{Cookie, Ended},
+    session::{Cookie, EndedSessions},
 };
 
 /// The path to which the provider redirects people after signing out.
@@ -110,9 +110,9 @@ pub(super) async fn back_channel(State(console): State<Console>, body: Bytes) ->
     let person = claims.sub.as_ref().map(|sub| format!("{}|{sub}", claims.iss));
     let ended = match (&claims.sid, &person) {
         (Some(sid), person) => {
-            Ended::Sid { issuer: &claims.iss, sid, person: person.as_deref(), before }
+            EndedSessions::Sid { issuer: &claims.iss, sid, person: person.as_deref(), before }
         }
-        (None, Some(person)) => Ended::Person { person, before },
+        (None, Some(person)) => EndedSessions::Person { person, before },
         (None, None) => return answer(StatusCode::BAD_REQUEST, String::new()),
     };
     match console.0.sessions.end_all(ended).await {

@@ -32,7 +32,7 @@ const RECENT: i32 = 500;
 #[derive(Default)]
 pub(super) struct Blast {
     /// Delegations that have not ended.
-    pub(super) delegations: Vec<Ended>,
+    pub(super) delegations: Vec<EndedDelegation>,
     /// The number of all such delegations.
     pub(super) delegation_total: usize,
     /// The agents that act under these delegations.
@@ -46,7 +46,7 @@ pub(super) struct Blast {
     pub(super) concerned: Vec<String>,
 }
 
-pub(super) struct Ended {
+pub(super) struct EndedDelegation {
     pub(super) id: String,
     pub(super) from: Named,
     pub(super) to: Named,
@@ -72,7 +72,7 @@ impl Blast {
             let since = view.now - TimeDelta::days(1);
             asked(view, subject, &target.tenant_id, &target.actions, since).await?
         } else {
-            Some(Asked::default())
+            Some(Requesters::default())
         };
         let is_itself = |id: &&String| Some(id.as_str()) == subject;
         let concerned = concerned(target, &radius, used.as_ref());
@@ -98,7 +98,7 @@ impl Blast {
     }
 }
 
-fn concerned(target: &Target, radius: &BlastRadius, used: Option<&Asked>) -> Vec<String> {
+fn concerned(target: &Target, radius: &BlastRadius, used: Option<&Requesters>) -> Vec<String> {
     let subject = target.subject.as_ref().map(|subject| &subject.id);
     let mut concerned = Vec::from_iter(subject.cloned());
     // With a principal and a delegation, only the agents affected by both are concerned.
@@ -113,8 +113,8 @@ fn total(number: i32) -> usize {
     usize::try_from(number).unwrap_or(0)
 }
 
-fn ended(delegation: &Delegation, names: &Names) -> Ended {
-    Ended {
+fn ended(delegation: &Delegation, names: &Names) -> EndedDelegation {
+    EndedDelegation {
         id: delegation.id.clone(),
         from: names.called(delegation.delegator_id.clone().unwrap_or_default()),
         to: names.called(delegation.delegate_id.clone()),
@@ -143,7 +143,7 @@ pub(super) async fn of_delegation(view: &View, id: &str) -> Result<BlastRadius, 
 
 /// The agents that requested some actions.
 #[derive(Default)]
-pub(super) struct Asked {
+pub(super) struct Requesters {
     pub(super) who: BTreeSet<String>,
     /// Whether there are older decisions that were not read.
     pub(super) cut: bool,
@@ -156,7 +156,7 @@ pub(super) async fn asked(
     tenant_id: &str,
     actions: &[String],
     since: DateTime<Utc>,
-) -> Result<Option<Asked>, Status> {
+) -> Result<Option<Requesters>, Status> {
     if !view.may(rpc::LIST_DECISIONS) {
         return Ok(None);
     }
@@ -176,7 +176,7 @@ pub(super) async fn asked(
     let listed: ListDecisionsResponse = view.calls.call(rpc::LIST_DECISIONS, &request).await?;
     let cut = listed.next_page_token.is_some();
     let on = listed.decisions.into_iter().filter(|decision| covers(actions, decision));
-    Ok(Some(Asked { who: on.map(|decision| decision.subject).collect(), cut }))
+    Ok(Some(Requesters { who: on.map(|decision| decision.subject).collect(), cut }))
 }
 
 /// Whether the patterns cover a decision's action. An empty list covers every action.

@@ -53,7 +53,7 @@ struct Parts {
 struct StopPage {
     frame: Frame,
     /// The state of the stops that the person just created.
-    done: Option<Done>,
+    done: Option<StopState>,
     stopped: Vec<Active>,
     /// Whether newer stops are missing.
     cut: bool,
@@ -64,7 +64,7 @@ struct StopPage {
 }
 
 /// The state of stops that were just created.
-enum Done {
+enum StopState {
     InForce,
     /// The form was sent again, which creates no second stop.
     Released,
@@ -98,13 +98,13 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
 
 /// The message about the stops that the address names: all are in force, or at least one was
 /// released.
-fn done(query: &Pairs, active: &[Active], cut: bool) -> Option<Done> {
+fn done(query: &Pairs, active: &[Active], cut: bool) -> Option<StopState> {
     let mut ids = query.all("stopped").peekable();
     ids.peek()?;
     let are_active = ids.all(|id| active.iter().any(|stop| stop.id == id));
     match (are_active, cut) {
-        (true, _) => Some(Done::InForce),
-        (false, false) => Some(Done::Released),
+        (true, _) => Some(StopState::InForce),
+        (false, false) => Some(StopState::Released),
         // They may be on a page that is not shown.
         (false, true) => None,
     }

@@ -185,7 +185,7 @@ pub(super) async fn release(db: &mut Db, stream_id: &str, lease: &str) -> QueryR
 }
 
 #[derive(QueryableByName)]
-struct Head {
+struct EventHead {
     #[diesel(sql_type = BigInt)]
     sequence: i64,
 }
@@ -193,7 +193,7 @@ struct Head {
 /// Returns the sequence of the tenant's last event.
 pub(super) async fn head(db: &mut Db, tenant_id: &TenantId) -> QueryResult<i64> {
     let head = prepared("SELECT sequence FROM event_heads WHERE tenant_id = $1");
-    let head: Option<Head> =
+    let head: Option<EventHead> =
         head.bind::<Text, _>(tenant_id.as_str()).get_result(db).await.optional()?;
     Ok(head.map_or(0, |head| head.sequence))
 }

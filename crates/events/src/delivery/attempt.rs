@@ -47,7 +47,7 @@ pub(super) enum Ending {
 }
 
 /// A chosen delivery with the attempt's duration, and its result or the reason for not sending it.
-pub(super) struct Done {
+pub(super) struct AttemptResult {
     pub(super) job: Arc<Job>,
     pub(super) result: Result<Ending, Unsent>,
     pub(super) took: Duration,
@@ -193,10 +193,10 @@ fn outcome(
 }
 
 /// Runs the attempt of one claimed delivery and measures its duration.
-pub(super) async fn run(shared: Arc<Shared>, job: Arc<Job>) -> Done {
+pub(super) async fn run(shared: Arc<Shared>, job: Arc<Job>) -> AttemptResult {
     let begun = Instant::now();
     let result = shared.attempt(&job).await;
     let took = begun.elapsed();
     count_held("delivery", took);
-    Done { job, result, took }
+    AttemptResult { job, result, took }
 }

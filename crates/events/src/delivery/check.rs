@@ -65,12 +65,12 @@ type Answer = Result<(), Unsent>;
 /// The attempts that wait for a check.
 pub(super) struct Checks {
     store: Store,
-    waiting: Mutex<Vec<(Asked, oneshot::Sender<Answer>)>>,
+    waiting: Mutex<Vec<(CheckRequest, oneshot::Sender<Answer>)>>,
     /// Locked by the attempt that makes the check for all waiting attempts.
     turn: tokio::sync::Mutex<()>,
 }
 
-struct Asked {
+struct CheckRequest {
     id: String,
     lease: String,
     is_probe: bool,
@@ -87,7 +87,7 @@ impl Checks {
     ///
     /// If it may, the delivery counts towards its endpoint's rate limit.
     pub(super) async fn may_send(&self, job: &Job) -> Answer {
-        let asked = Asked {
+        let asked = CheckRequest {
             id: job.id.clone(),
             lease: job.lease.clone(),
             is_probe: job.is_probe,
@@ -107,7 +107,7 @@ impl Checks {
     async fn ask(&self) {
         let (asked, answers): (Vec<_>, Vec<_>) =
             std::mem::take(&mut *self.waiting.lock()).into_iter().unzip();
-        let ids: Vec<String> = asked.iter().map(|one: &Asked| one.id.clone()).collect();
+        let ids: Vec<String> = asked.iter().map(|one: &CheckRequest| one.id.clone()).collect();
         let found = self.store.write_tx(&Scope::service(), async move |db| {
             Ok::<_, store::Error>(check(db, &asked).await?)
         });
@@ -120,7 +120,7 @@ impl Checks {
 }
 
 /// Returns the answers by delivery. Deliveries that this node no longer leases have no answer.
-async fn check(db: &mut Db, asked: &[Asked]) -> QueryResult<HashMap<String, Answer>> {
+async fn check(db: &mut Db, asked: &[CheckRequest]) -> QueryResult<HashMap<String, Answer>> {
     let found: Vec<DueDelivery> = prepared(MAY_SEND)
         .bind::<Array<Text>, _>(asked.iter().map(|one| &*one.id).collect::<Vec<_>>())
         .bind::<Array<Text>, _>(asked.iter().map(|one| &*one.lease).collect::<Vec<_>>())

@@ -65,7 +65,7 @@ const RETRY: i32 = 1;
 const UNSPENT: TimeDelta = TimeDelta::seconds(1);
 
 /// A claimed delivery and its result.
-pub(super) struct Ended {
+pub(super) struct FinishedDelivery {
     pub(super) job: Arc<Job>,
     pub(super) ending: Ending,
     /// Whether the endpoint gets no deliveries until this result is recorded.
@@ -86,14 +86,14 @@ pub(super) struct Recorded {
 }
 
 /// Records the results of deliveries that this node still leases.
-pub(super) async fn record(db: &mut Db, ended: &[Arc<Ended>]) -> QueryResult<Recorded> {
+pub(super) async fn record(db: &mut Db, ended: &[Arc<FinishedDelivery>]) -> QueryResult<Recorded> {
     let mut endpoints = lock(db, ended).await?;
     let ours = ours(db, ended).await?;
     let (mut deliveries, mut attempts) = (Deliveries::default(), Attempts::default());
     let mut disabled = BTreeMap::new();
     let mut gone: BTreeMap<String, Lost> = BTreeMap::new();
     for one in ended {
-        let Ended { job, ending, .. } = &**one;
+        let FinishedDelivery { job, ending, .. } = &**one;
         let Some(endpoint) = endpoints.get_mut(&job.endpoint.id) else { continue };
         if !ours.contains(&job.id) {
             tracing::debug!(delivery.id = job.id, "lost the lease of a delivery");
@@ -136,7 +136,10 @@ pub(super) async fn record(db: &mut Db, ended: &[Arc<Ended>]) -> QueryResult<Rec
     Ok(Recorded { disabled: disabled.into_iter().collect(), held, lost: gone })
 }
 
-async fn lock(db: &mut Db, ended: &[Arc<Ended>]) -> QueryResult<BTreeMap<String, Endpoint>> {
+async fn lock(
+    db: &mut Db,
+    ended: &[Arc<FinishedDelivery>],
+) -> QueryResult<BTreeMap<String, Endpoint>> {
     let ids: HashSet<&str> = ended.iter().map(|one| &*one.job.endpoint.id).collect();
     let rows: Vec<BreakerRow> =
         prepared(CURSORS).bind::<Array<Text>, _>(Vec::from_iter(ids)).load(db).await?;
@@ -155,7 +158,7 @@ async fn lock(db: &mut Db, ended: &[Arc<Ended>]) -> QueryResult<BTreeMap<String,
     Ok(endpoints.collect())
 }
 
-async fn ours(db: &mut Db, ended: &[Arc<Ended>]) -> QueryResult<HashSet<String>> {
+async fn ours(db: &mut Db, ended: &[Arc<FinishedDelivery>]) -> QueryResult<HashSet<String>> {
     let jobs = || ended.iter().map(|one| &one.job);
     let rows: Vec<Id> = prepared(OURS)
         .bind::<Array<Text>, _>(jobs().map(|job| &*job.id).collect::<Vec<_>>())

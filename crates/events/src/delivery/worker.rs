@@ -14,14 +14,14 @@ use tokio::{
 };
 
 use super::{
-    attempt::{self, Done, Ending},
+    attempt::{self, AttemptResult, Ending},
     beside::Beside,
     check::Unsent,
     claim::{self, Claims},
     job::Job,
     lost,
     queue::Queue,
-    record::{self, Ended, Recorded},
+    record::{self, FinishedDelivery, Recorded},
     shared::Shared,
     turns::Turns,
 };
@@ -48,13 +48,13 @@ pub(super) fn worker(shared: Arc<Shared>) -> Worker {
 }
 
 /// The results of attempts, and whether recording them succeeded.
-type Recording = (Vec<Arc<Ended>>, Result<Recorded, store::Error>);
+type Recording = (Vec<Arc<FinishedDelivery>>, Result<Recorded, store::Error>);
 
 /// The state of the worker's loop.
 struct Sending {
     shared: Arc<Shared>,
     queue: Queue,
-    attempts: JoinSet<Done>,
+    attempts: JoinSet<AttemptResult>,
     jobs: HashMap<Id, Arc<Job>>,
     claims: Beside<(Turns, Result<Claims, store::Error>)>,
     /// The turns for claiming; `queue` has its own for sending.
@@ -63,7 +63,7 @@ struct Sending {
     /// Whether another claim may find deliveries when the queue runs low.
     may_have_more: bool,
     /// Results that are not recorded yet.
-    ended: Vec<Arc<Ended>>,
+    ended: Vec<Arc<FinishedDelivery>>,
     records: Beside<Recording>,
     record_at: Instant,
     note_at: Instant,
@@ -173,15 +173,15 @@ impl Sending {
     }
 
     /// Handles an attempt that has ended, and all others that have ended in the meantime.
-    fn note_all(&mut self, first: Result<(Id, Done), JoinError>) {
+    fn note_all(&mut self, first: Result<(Id, AttemptResult), JoinError>) {
         self.note(first);
         while let Some(done) = self.attempts.try_join_next_with_id() {
             self.note(done);
         }
     }
 
-    fn note(&mut self, done: Result<(Id, Done), JoinError>) {
-        let (id, Done { job, result, took }) = match done {
+    fn note(&mut self, done: Result<(Id, AttemptResult), JoinError>) {
+        let (id, AttemptResult { job, result, took }) = match done {
             Ok(done) => done,
             // The attempt panicked. After its lease expires, any node may attempt the delivery
             // again.
@@ -226,7 +226,7 @@ impl Sending {
     }
 
     fn end(&mut self, job: Arc<Job>, ending: Ending, stops: bool) {
-        self.ended.push(Arc::new(Ended { job, ending, stops }));
+        self.ended.push(Arc::new(FinishedDelivery { job, ending, stops }));
     }
 
     /// Releases waiting deliveries. Any node may claim them at once.
@@ -243,7 +243,7 @@ impl Sending {
 
     fn recorded(
         &mut self,
-        mut ended: Vec<Arc<Ended>>,
+        mut ended: Vec<Arc<FinishedDelivery>>,
         recorded: Result<Recorded, store::Error>,
     ) -> Result<(), store::Error> {
         let Recorded { disabled: _, held, lost } = match recorded {
@@ -332,8 +332,8 @@ impl Sending {
 /// Records results, and disables endpoints where the results require it.
 async fn write(
     shared: Arc<Shared>,
-    ended: Vec<Arc<Ended>>,
-) -> (Vec<Arc<Ended>>, Result<Recorded, store::Error>) {
+    ended: Vec<Arc<FinishedDelivery>>,
+) -> (Vec<Arc<FinishedDelivery>>, Result<Recorded, store::Error>) {
     let written = ended.clone();
     let recorded = shared.store.write_tx(&Scope::service(), async move |db| {
         Ok::<_, store::Error>(record::record(db, &written).await?)

@@ -39,7 +39,7 @@ const PAGE: &str = "
     ORDER BY k.created_at DESC, k.approval_id DESC LIMIT $8";
 
 #[derive(QueryableByName)]
-struct Asked {
+struct OwnRequestRow {
     #[diesel(sql_type = Text)]
     id: String,
     #[diesel(sql_type = Text)]
@@ -54,8 +54,8 @@ struct Asked {
     created_at: Time,
 }
 
-impl From<Asked> for AskedApproval {
-    fn from(row: Asked) -> Self {
+impl From<OwnRequestRow> for AskedApproval {
+    fn from(row: OwnRequestRow) -> Self {
         let digest = <[u8; 32]>::try_from(row.digest).unwrap_or_default();
         Self {
             id: row.id,
@@ -78,7 +78,7 @@ impl Approvals {
         let (reader, size) = (caller.clone(), window.size);
         let read = self.registry.store.read_tx(&caller.scope(), async move |db| {
             let (at, id) = window.after.as_ref().map(|(at, id)| (*at, id.clone())).unzip();
-            let rows: Vec<Asked> = diesel::sql_query(PAGE)
+            let rows: Vec<OwnRequestRow> = diesel::sql_query(PAGE)
                 .bind::<Text, _>(reader.identity())
                 .bind::<Nullable<Text>, _>(reader.tenant().map(|tenant| tenant.as_str().to_owned()))
                 .bind::<Nullable<Array<Text>>, _>(reader.bound_to().map(<[String]>::to_vec))

@@ -118,7 +118,7 @@ pub(super) struct ExportPosition(String);
 const PAGE: i64 = 1_000;
 
 #[derive(QueryableByName)]
-pub(super) struct Item {
+pub(super) struct ExportedRow {
     #[diesel(sql_type = Text)]
     place: String,
     #[diesel(sql_type = Text)]
@@ -137,8 +137,8 @@ pub(super) async fn page(
     person: &Json,
     within: Option<&str>,
     from: ExportPosition,
-) -> QueryResult<(Vec<Item>, Option<ExportPosition>)> {
-    let mut found: Vec<Item> = diesel::sql_query(kind.query)
+) -> QueryResult<(Vec<ExportedRow>, Option<ExportPosition>)> {
+    let mut found: Vec<ExportedRow> = diesel::sql_query(kind.query)
         .bind::<Jsonb, _>(person)
         .bind::<Nullable<Text>, _>(within)
         .bind::<Text, _>(from.0)
@@ -212,7 +212,7 @@ impl Pages for Lines {
     }
 }
 
-fn line(kind: &Kind, item: Item) -> ExportPersonalDataResponse {
+fn line(kind: &Kind, item: ExportedRow) -> ExportPersonalDataResponse {
     ExportPersonalDataResponse {
         kind: kind.word.to_owned(),
         tenant_id: Some(item.tenant_id).filter(|id| !id.is_empty()),

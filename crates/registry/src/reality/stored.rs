@@ -6,7 +6,7 @@ use authority_decision::{
     Pattern,
     reality::{Anchor, CheckedAnchor, Observations},
 };
-use authority_graph::{AnchorRow, Head, HeadRow};
+use authority_graph::{AnchorHead, AnchorRow, HeadRow};
 use authority_model::{
     schema::{reality_anchors, reality_heads, reality_snapshots},
     state::RealityAnchorStatus,
@@ -33,7 +33,7 @@ pub(super) async fn checked(
         .select(HeadRow::as_select())
         .load(db)
         .await?;
-    let mut heads: HashMap<String, Head> =
+    let mut heads: HashMap<String, AnchorHead> =
         heads.into_iter().map(|row| (row.anchor_id().to_owned(), row.into())).collect();
     let anchors =
         anchors.into_iter().map(Anchor::from).map(|anchor| match heads.remove(&anchor.id) {

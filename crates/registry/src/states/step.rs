@@ -36,7 +36,7 @@ impl<'m> AllowedMove<'m> {
 
 /// The requested move.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct RequestedMove<'a> {
     pub trigger: Option<&'a str>,
     pub to: Option<&'a str>,
 }
@@ -50,7 +50,7 @@ pub(super) fn initial(machine: &StateMachine) -> &str {
 pub(super) fn step<'m>(
     machine: &'m StateMachine,
     at: Option<&str>,
-    asked: Asked<'_>,
+    asked: RequestedMove<'_>,
 ) -> Result<AllowedMove<'m>, String> {
     let first = initial(machine);
     if at.is_none() && asked.trigger.is_none() && asked.to == Some(first) {
@@ -81,7 +81,7 @@ pub(super) fn step<'m>(
 fn free<'m>(
     machine: &'m StateMachine,
     here: &str,
-    asked: Asked<'_>,
+    asked: RequestedMove<'_>,
 ) -> Result<AllowedMove<'m>, String> {
     if machine.final_states.iter().any(|state| state == here) {
         return Err(format!("`{here}` is a final state"));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     fn to<'m>(machine: &'m StateMachine, at: Option<&str>, state: &str) -> Result<&'m str, String> {
-        step(machine, at, Asked { trigger: None, to: Some(state) }).map(AllowedMove::to)
+        step(machine, at, RequestedMove { trigger: None, to: Some(state) }).map(AllowedMove::to)
     }
 
     #[test]
@@ -186,9 +186,9 @@ mod tests {
         assert_eq!(why, "out of `draft` the machine allows `send` to `sent`, `cancel` to `void`");
         assert!(to(&ruled, Some("draft"), "draft").is_err());
         assert!(to(&ruled, Some("sent"), "void").unwrap_err().contains("name the `trigger`"));
-        let lose = Asked { trigger: Some("lose"), to: None };
+        let lose = RequestedMove { trigger: Some("lose"), to: None };
         assert_eq!(step(&ruled, Some("sent"), lose).map(AllowedMove::to), Ok("void"));
-        let other = Asked { trigger: Some("lose"), to: Some("paid") };
+        let other = RequestedMove { trigger: Some("lose"), to: Some("paid") };
         assert!(step(&ruled, Some("sent"), other).is_err());
         assert_eq!(to(&ruled, Some("void"), "draft").unwrap_err(), "no move leads out of `void`");
     }
@@ -200,7 +200,7 @@ mod tests {
         assert!(to(&open, Some("sent"), "sent").is_err());
         assert!(to(&open, Some("sent"), "nowhere").is_err());
         assert!(to(&open, Some("void"), "draft").is_err());
-        let named = Asked { trigger: Some("send"), to: Some("draft") };
+        let named = RequestedMove { trigger: Some("send"), to: Some("draft") };
         assert!(step(&open, Some("sent"), named).is_err());
     }
 

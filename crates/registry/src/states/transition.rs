@@ -18,7 +18,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use diesel::dsl::exists;
 
 use super::{
-    step::{AllowedMove, Asked, initial, missing, step},
+    step::{AllowedMove, RequestedMove, initial, missing, step},
     two_people::TwoPeople,
 };
 use crate::flow::{digest::digest, prelude::*, version::tagged};
@@ -58,7 +58,7 @@ async fn is_of(db: &mut Db, tenant: &TenantId, id: &str) -> QueryResult<bool> {
 /// The current state of a record.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = state_heads)]
-struct Head {
+struct RecordHead {
     state: Option<String>,
     sequence: i32,
     digest: Option<String>,
@@ -148,7 +148,8 @@ impl Move<'_> {
             return Err(Error::NotAllowed(format!("the record is `{here}`, not `{believed}`")));
         }
         let (trigger, to) = (self.asked.trigger.as_deref(), self.asked.to_state.as_deref());
-        let step = step(&machine, here, Asked { trigger, to }).map_err(Error::NotAllowed)?;
+        let step =
+            step(&machine, here, RequestedMove { trigger, to }).map_err(Error::NotAllowed)?;
         let mut first_actor = None;
         if let Some(rule) = step.rule() {
             self.may(rule)?;
@@ -195,7 +196,7 @@ impl Move<'_> {
     }
 
     /// Locks and returns the record's head. Creates the head of a new record.
-    async fn head(&mut self, machine: &StateMachine) -> Result<Head, Error> {
+    async fn head(&mut self, machine: &StateMachine) -> Result<RecordHead, Error> {
         diesel::insert_into(state_heads::table)
             .values((
                 state_heads::machine_id.eq(&machine.id),
@@ -206,7 +207,7 @@ impl Move<'_> {
             .execute(self.db)
             .await?;
         let head = state_heads::table.find((&machine.id, &self.asked.entity_id));
-        Ok(head.for_update().select(Head::as_select()).first(self.db).await?)
+        Ok(head.for_update().select(RecordHead::as_select()).first(self.db).await?)
     }
 
     fn may(&self, rule: &StateRule) -> Result<(), Error> {
@@ -228,7 +229,7 @@ impl Move<'_> {
     async fn seconds(
         &mut self,
         machine: &StateMachine,
-        head: &Head,
+        head: &RecordHead,
         rule: &StateRule,
     ) -> Result<Result<String, String>, Error> {
         let (place, now) = ((&machine.id, &self.asked.entity_id), self.clock.now());
@@ -329,7 +330,7 @@ impl Move<'_> {
     async fn write(
         &mut self,
         machine: &StateMachine,
-        head: &Head,
+        head: &RecordHead,
         step: AllowedMove<'_>,
         first_actor: Option<String>,
         compensates_event_id: Option<String>,

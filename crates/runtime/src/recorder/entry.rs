@@ -142,17 +142,17 @@ pub enum Outcome {
 /// An entry in the queue.
 pub(super) struct Queued {
     pub(super) entry: Entry,
-    pub(super) done: Done,
+    pub(super) done: OutcomeSender,
 }
 
 /// The channel for an entry's outcome, and the place of its call. The place is released when the
 /// outcome is sent.
-pub(super) struct Done {
+pub(super) struct OutcomeSender {
     pub(super) sender: oneshot::Sender<Outcome>,
     pub(super) _place: Arc<QueuePlace>,
 }
 
-impl Done {
+impl OutcomeSender {
     /// Whether the caller has stopped waiting for the outcome.
     pub(super) fn is_left(&self) -> bool {
         self.sender.is_closed()

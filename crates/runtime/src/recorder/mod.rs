@@ -30,7 +30,7 @@ use authority_process::{
 };
 use authority_store::{Error, Store};
 use batch::Batches;
-use entry::{Done, Queued};
+use entry::{OutcomeSender, Queued};
 use health::Health;
 use progress::Progress;
 
@@ -130,7 +130,7 @@ impl Recorder {
         } else {
             &self.all
         };
-        let done = Done { sender, _place: place };
+        let done = OutcomeSender { sender, _place: place };
         if lane.queue.send(Queued { entry, done }).is_err() {
             return Outcome::Failed;
         }
