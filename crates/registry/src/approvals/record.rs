@@ -7,7 +7,7 @@ use diesel::dsl::sql;
 use super::{list, show};
 use crate::flow::{operations::changeable, prelude::*};
 
-impl Row for Approval {
+impl RecordRow for Approval {
     type List = ListApprovalsRequest;
 
     fn filtered(by: &ListApprovalsRequest) -> approvals::BoxedQuery<'_, Pg> {

@@ -25,7 +25,7 @@ use crate::flow::prelude::*;
 use authority_api::identity::{CallerKind, caller};
 use authority_ids::DelegationId;
 
-impl Row for Delegation {
+impl RecordRow for Delegation {
     type List = ListDelegationsRequest;
     const AUTHORITY: bool = true;
 

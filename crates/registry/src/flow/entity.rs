@@ -20,7 +20,7 @@ use authority_ids::{EntityId, InvalidId, TenantId};
 use authority_store::{Db, RunQueryDsl, new_id};
 
 /// A record or relationship, and its queries.
-pub(crate) trait Row: Record + Queries {
+pub(crate) trait RecordRow: Record + Queries {
     type List: RpcRequest + Listing + Validate + Send + Sync + 'static;
     /// Whether decisions depend on the record. The response to a write is then sent after the graph
     /// has applied the write.
@@ -196,28 +196,28 @@ pub(crate) trait Row: Record + Queries {
     }
 }
 
-fn unless_deleted<R: Row>(row: R, deleted: bool) -> QueryResult<R> {
+fn unless_deleted<R: RecordRow>(row: R, deleted: bool) -> QueryResult<R> {
     if row.is_deleted() && !deleted { Err(NotFound) } else { Ok(row) }
 }
 
 /// A row that can change and be deleted, in the way its type defines.
-pub(crate) trait Entity: Row + Save + End {
+pub(crate) trait Entity: RecordRow + Save + End {
     const ON_DELETE: OnDelete<Self::State>;
 }
 
 /// A record that can be deleted in any state. Its row stays and is returned on request.
-pub(crate) trait SoftDelete: Row {
+pub(crate) trait SoftDelete: RecordRow {
     fn soft_delete<'c>(db: &'c mut Db, row: &Self) -> QueryFuture<'c, Self>;
 }
 
 /// A record that suspends authority until the record is lifted. A lifted record can't change.
-pub(crate) trait Stops: Row {
+pub(crate) trait Stops: RecordRow {
     fn lift<'c>(db: &'c mut Db, row: &Self, by: &str) -> QueryFuture<'c, Self>;
 }
 
 /// A request for a special operation on one record. Decisions do not depend on the record.
 pub(crate) trait Verb: RpcRequest + ByIdRequest + Validate + Send + Sync + 'static {
-    type Record: Row;
+    type Record: RecordRow;
 
     /// Checks rules of the request that its proto does not define.
     fn examine(&self, found: &mut Violations) {
@@ -260,7 +260,7 @@ mod tests {
 
     use super::*;
 
-    fn check<R: Row>(by: &R::List)
+    fn check<R: RecordRow>(by: &R::List)
     where
         for<'a> R::BoxedQuery<'a>: QueryFragment<Pg>,
     {

@@ -12,7 +12,7 @@ use authority_model::{
 use tonic::Request;
 
 use super::{
-    entity::Row,
+    entity::RecordRow,
     error::Error,
     page::{Window, place_of},
     registry::Registry,
@@ -30,11 +30,11 @@ const PAGE: usize = 50;
 impl Registry {
     pub(crate) async fn export<A, Q>(&self, call: Request<Q>) -> Replies<A>
     where
-        A: Exported<Record: Row>,
-        Q: Into<<A::Record as Row>::List> + Validate + RpcRequest,
+        A: Exported<Record: RecordRow>,
+        Q: Into<<A::Record as RecordRow>::List> + Validate + RpcRequest,
     {
         let (caller, asked) = admitted(call)?;
-        let by: <A::Record as Row>::List = asked.into();
+        let by: <A::Record as RecordRow>::List = asked.into();
         let tokens = PageTokens::of_export::<Q>(&self.keys, &caller, &by);
         let after = Window::of(by.page(), &tokens)?.after;
         named_tenant::known(&self.store, &caller, by.page().tenant_id).await?;
@@ -53,10 +53,10 @@ impl Registry {
     }
 }
 
-struct Records<A: Exported<Record: Row>> {
+struct Records<A: Exported<Record: RecordRow>> {
     registry: Registry,
     caller: Caller,
-    by: Arc<<A::Record as Row>::List>,
+    by: Arc<<A::Record as RecordRow>::List>,
     tokens: PageTokens,
     after: Option<(Time, String)>,
     /// The token to continue after the last line.
@@ -66,7 +66,7 @@ struct Records<A: Exported<Record: Row>> {
     over: bool,
 }
 
-impl<A: Exported<Record: Row>> Pages for Records<A> {
+impl<A: Exported<Record: RecordRow>> Pages for Records<A> {
     type Line = A;
 
     async fn next(&mut self) -> Result<Vec<A>, ApiError> {
@@ -85,7 +85,7 @@ impl<A: Exported<Record: Row>> Pages for Records<A> {
         rows.retain(|row| row.created_at().is_none_or(|at| at <= self.began));
         self.over |= rows.len() < found;
         self.after = rows.last().and_then(|row| Some((row.created_at()?, row.id().to_owned())));
-        rows.iter_mut().for_each(Row::warn);
+        rows.iter_mut().for_each(RecordRow::warn);
         A::Record::fill_computed(&self.registry, &self.caller, &mut rows).await?;
         let mut lines = Vec::with_capacity(rows.len());
         for row in rows {

@@ -4,7 +4,7 @@ use authority_model::record::{ListResponse, Listing};
 use tonic::{Request, Response};
 
 use super::{
-    entity::Row,
+    entity::RecordRow,
     error::Error,
     operations::Reply,
     page::{Window, place_of},
@@ -13,10 +13,10 @@ use super::{
 use authority_api::{identity::admitted, named_tenant, page, page_token::PageTokens};
 
 impl Registry {
-    pub(crate) async fn list<A>(&self, call: Request<<A::Record as Row>::List>) -> Reply<A>
+    pub(crate) async fn list<A>(&self, call: Request<<A::Record as RecordRow>::List>) -> Reply<A>
     where
         A: ListResponse,
-        A::Record: Row,
+        A::Record: RecordRow,
     {
         let (caller, by) = admitted(call)?;
         let tokens = PageTokens::of(&self.keys, &caller, &by);
@@ -29,7 +29,7 @@ impl Registry {
         });
         let ((mut rows, total), window) = read.await?;
         let mut goes_on = page::cut(&mut rows, window.size);
-        rows.iter_mut().for_each(Row::warn);
+        rows.iter_mut().for_each(RecordRow::warn);
         A::Record::fill_computed(self, &caller, &mut rows).await?;
         goes_on |= page::cut(&mut rows, window.size);
         let last = rows.last().filter(|_| goes_on);

@@ -14,7 +14,7 @@ use diesel::{
 use tonic::{Request, Response, Status};
 
 use super::{
-    entity::{Entity, OnDelete, Row, SoftDelete, Stops, Verb, WriteTx},
+    entity::{Entity, OnDelete, RecordRow, SoftDelete, Stops, Verb, WriteTx},
     error::Error,
     patch::{named_faults, with_cleared},
     queries::{End, Queries, Save},
@@ -33,7 +33,7 @@ pub(crate) type Reply<T> = Result<Response<T>, Status>;
 impl Registry {
     pub(crate) async fn create<C>(&self, call: Request<C>) -> Reply<C::Record>
     where
-        C: RecordRequest<Record: Row> + Validate + RpcRequest,
+        C: RecordRequest<Record: RecordRow> + Validate + RpcRequest,
     {
         let key = IdempotencyKey::of(&call)?;
         let (caller, request, mut found) = admit(call)?;
@@ -67,7 +67,10 @@ impl Registry {
         Ok(tagged(made.reply()))
     }
 
-    pub(crate) async fn get<R: Row>(&self, call: Request<impl ByIdRequest + Validate>) -> Reply<R> {
+    pub(crate) async fn get<R: RecordRow>(
+        &self,
+        call: Request<impl ByIdRequest + Validate>,
+    ) -> Reply<R> {
         let (caller, request) = admitted(call)?;
         let (id, deleted) = (R::address(request.id()), request.deleted());
         let whose = caller.scope();
@@ -82,7 +85,7 @@ impl Registry {
     }
 
     /// Returns the response with its computed fields.
-    pub(crate) async fn completed<R: Row>(
+    pub(crate) async fn completed<R: RecordRow>(
         &self,
         caller: &Caller,
         mut answer: Response<R>,
@@ -93,7 +96,7 @@ impl Registry {
 
     pub(crate) async fn update<C>(&self, call: Request<C>) -> Reply<C::Record>
     where
-        C: RecordRequest<Record: Row + Save> + ByIdRequest + Validate + RpcRequest,
+        C: RecordRequest<Record: RecordRow + Save> + ByIdRequest + Validate + RpcRequest,
     {
         let id = C::Record::address(call.get_ref().id());
         self.update_at(call, Ok(id)).await
@@ -107,7 +110,7 @@ impl Registry {
         id: Result<String, Error>,
     ) -> Reply<C::Record>
     where
-        C: RecordRequest<Record: Row + Save> + ByIdRequest + Validate + RpcRequest,
+        C: RecordRequest<Record: RecordRow + Save> + ByIdRequest + Validate + RpcRequest,
     {
         let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
         let (caller, mut request, mut faults) = admit(call)?;
@@ -285,7 +288,7 @@ impl Registry {
     /// Refuses to repeat a response with a secret if the secret's record has ended since, because
     /// the secret can't be used any more. The stored response was erased when it was read for this
     /// repetition.
-    pub(crate) async fn shown_again<M, R: Row>(
+    pub(crate) async fn shown_again<M, R: RecordRow>(
         &self,
         caller: &Caller,
         done: &Done<M>,
@@ -303,7 +306,7 @@ impl Registry {
     }
 
     /// Waits until the graph has applied the write.
-    pub(crate) async fn wait_for_graph<R: Row>(&self) {
+    pub(crate) async fn wait_for_graph<R: RecordRow>(&self) {
         if R::AUTHORITY {
             (self.after_commit)().await;
         }
@@ -344,12 +347,12 @@ pub(crate) fn admit<T: Validate>(call: Request<T>) -> Result<(Caller, T, Violati
     Ok((caller, request, found))
 }
 
-pub(crate) fn or_not_found<R: Row>(row: QueryResult<R>, id: &str) -> Result<R, Error> {
+pub(crate) fn or_not_found<R: RecordRow>(row: QueryResult<R>, id: &str) -> Result<R, Error> {
     row.optional()?.ok_or_else(|| Error::NotFound { kind: R::KIND, id: id.to_owned() })
 }
 
 /// Refuses a record in a final state.
-pub(crate) fn changeable<R: Row>(row: &R) -> Result<(), Error> {
+pub(crate) fn changeable<R: RecordRow>(row: &R) -> Result<(), Error> {
     match final_state(row) {
         None => Ok(()),
         Some(state) => {
@@ -359,6 +362,6 @@ pub(crate) fn changeable<R: Row>(row: &R) -> Result<(), Error> {
     }
 }
 
-fn final_state<R: Row>(row: &R) -> Option<R::State> {
+fn final_state<R: RecordRow>(row: &R) -> Option<R::State> {
     row.known_state().filter(|state| R::FINAL.contains(state))
 }

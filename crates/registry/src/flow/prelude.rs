@@ -9,7 +9,7 @@ pub(crate) use diesel::{QueryResult, pg::Pg, prelude::*, sql_types::Bool};
 pub(crate) use tonic::Request;
 
 pub(crate) use super::{
-    entity::{Entity, OnDelete, Row, SoftDelete, Stops, Verb, WriteTx},
+    entity::{Entity, OnDelete, RecordRow, SoftDelete, Stops, Verb, WriteTx},
     error::Error,
     names,
     operations::Reply,

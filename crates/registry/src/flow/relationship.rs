@@ -11,7 +11,7 @@ use diesel::{QueryResult, result::OptionalExtension};
 use tonic::{Request, Response};
 
 use super::{
-    entity::Row,
+    entity::RecordRow,
     error::Error,
     operations::{Reply, or_not_found},
     queries::{Queries, Save},
@@ -23,7 +23,7 @@ use authority_ids::TenantId;
 use authority_store::{self as store, Db};
 
 /// A relationship and the lookup of its row by key.
-pub(crate) trait Related: Row {
+pub(crate) trait Related: RecordRow {
     type Key: Send + Sync + 'static;
 
     /// Returns the ID of the row with this key, in the caller's tenant.
@@ -156,7 +156,7 @@ pub(crate) fn pair(
 }
 
 /// Returns the tenant of the row that a relationship belongs to.
-pub(crate) async fn tenant_of<R: Row>(
+pub(crate) async fn tenant_of<R: RecordRow>(
     db: &mut Db,
     within: Option<&TenantId>,
     id: &str,

@@ -19,7 +19,7 @@ use authority_ids::EntityId;
 use authority_store as store;
 use tonic::Response;
 
-impl Row for Policy {
+impl RecordRow for Policy {
     type List = ListPoliciesRequest;
     const AUTHORITY: bool = true;
 

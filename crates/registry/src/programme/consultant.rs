@@ -15,7 +15,7 @@ use crate::flow::{
 };
 use authority_ids::RecordId;
 
-impl Row for Consultant {
+impl RecordRow for Consultant {
     type List = ListConsultantsRequest;
 
     fn filtered(by: &ListConsultantsRequest) -> consultants::BoxedQuery<'_, Pg> {

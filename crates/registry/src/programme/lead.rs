@@ -17,7 +17,7 @@ const MOST_UTM: usize = 16;
 /// The maximum length of a campaign parameter's name, and of its value, in characters.
 const LONGEST_UTM: usize = 200;
 
-impl Row for Lead {
+impl RecordRow for Lead {
     type List = ListLeadsRequest;
 
     fn filtered(by: &ListLeadsRequest) -> leads::BoxedQuery<'_, Pg> {

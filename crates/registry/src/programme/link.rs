@@ -13,7 +13,7 @@ use authority_ids::RecordId;
 /// The default scope of a link.
 const SCOPE: &str = "view_only";
 
-impl Row for ConsultantTenantLink {
+impl RecordRow for ConsultantTenantLink {
     type List = ListConsultantTenantLinksRequest;
 
     fn filtered(by: &ListConsultantTenantLinksRequest) -> consultant_links::BoxedQuery<'_, Pg> {

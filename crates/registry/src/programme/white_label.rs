@@ -17,7 +17,7 @@ use authority_ids::RecordId;
 /// The name of the kind in IDs.
 const ID_KIND: &str = "brand";
 
-impl Row for WhiteLabelConfig {
+impl RecordRow for WhiteLabelConfig {
     type List = ListWhiteLabelConfigsRequest;
 
     fn filtered(by: &ListWhiteLabelConfigsRequest) -> white_label_configs::BoxedQuery<'_, Pg> {

@@ -12,7 +12,7 @@ use crate::flow::{
     version::{IfMatch, tagged},
 };
 
-impl Row for RealityAnchor {
+impl RecordRow for RealityAnchor {
     type List = ListRealityAnchorsRequest;
     const AUTHORITY: bool = true;
 

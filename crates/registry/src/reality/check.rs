@@ -16,7 +16,7 @@ use super::{
 };
 use crate::flow::{operations::Reply, prelude::*};
 
-impl Row for CouplingCheck {
+impl RecordRow for CouplingCheck {
     type List = ListCouplingChecksRequest;
     /// Decisions depend on a check through its override.
     const AUTHORITY: bool = true;

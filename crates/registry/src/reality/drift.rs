@@ -16,7 +16,7 @@ use super::{
 };
 use crate::flow::{operations::Reply, prelude::*};
 
-impl Row for DriftEvent {
+impl RecordRow for DriftEvent {
     type List = ListDriftEventsRequest;
     const AUTHORITY: bool = true;
 

@@ -21,7 +21,7 @@ const IS_STALE: &str = "(coalesce(reality_snapshots.valid_until <= clock_timesta
          (a.freshness_contract ->> 'max_staleness_seconds')::double precision) \
          <= clock_timestamp()))";
 
-impl Row for RealitySnapshot {
+impl RecordRow for RealitySnapshot {
     type List = ListRealitySnapshotsRequest;
     /// Decisions depend on the newest snapshot of each anchor.
     const AUTHORITY: bool = true;

@@ -10,7 +10,7 @@ use crate::flow::{
 /// The names of the key's two parts.
 const KEY: (&str, &str) = ("principal_id", "workspace_id");
 
-impl Row for ActsIn {
+impl RecordRow for ActsIn {
     type List = ListActsInRequest;
     const AUTHORITY: bool = true;
 

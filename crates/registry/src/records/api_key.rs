@@ -43,7 +43,7 @@ const UNBOUND: [&str; 2] = ["webhooks:write", "reality:write"];
 #[derive(Clone)]
 pub struct ApiKeys(pub Registry);
 
-impl Row for ApiKey {
+impl RecordRow for ApiKey {
     type List = ListApiKeysRequest;
     const AUTHORITY: bool = true;
 

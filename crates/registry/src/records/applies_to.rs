@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-impl Row for AppliesTo {
+impl RecordRow for AppliesTo {
     type List = ListAppliesToRequest;
     const AUTHORITY: bool = true;
 

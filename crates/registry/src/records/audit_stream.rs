@@ -17,7 +17,7 @@ use authority_webhook::{
 
 use crate::flow::{event_demand, prelude::*};
 
-impl Row for AuditStream {
+impl RecordRow for AuditStream {
     type List = ListAuditStreamsRequest;
 
     fn filtered(by: &ListAuditStreamsRequest) -> audit_streams::BoxedQuery<'_, Pg> {

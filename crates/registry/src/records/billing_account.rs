@@ -6,7 +6,7 @@ use authority_model::{
 
 use crate::flow::prelude::*;
 
-impl Row for BillingAccount {
+impl RecordRow for BillingAccount {
     type List = ListBillingAccountsRequest;
 
     fn filtered(by: &ListBillingAccountsRequest) -> billing_accounts::BoxedQuery<'_, Pg> {

@@ -8,7 +8,7 @@ use crate::{
     programme::unless_branded,
 };
 
-impl Row for Domain {
+impl RecordRow for Domain {
     type List = ListDomainsRequest;
 
     fn filtered(by: &ListDomainsRequest) -> domains::BoxedQuery<'_, Pg> {

@@ -6,7 +6,7 @@ use authority_model::{
 
 use crate::flow::prelude::*;
 
-impl Row for ExternalApp {
+impl RecordRow for ExternalApp {
     type List = ListExternalAppsRequest;
     const AUTHORITY: bool = true;
 

@@ -9,7 +9,7 @@ use crate::flow::{
     relationship::{Related, tenant_of},
 };
 
-impl Row for GrantedAccessTo {
+impl RecordRow for GrantedAccessTo {
     type List = ListGrantedAccessToRequest;
     const AUTHORITY: bool = true;
 

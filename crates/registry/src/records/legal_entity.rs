@@ -4,7 +4,7 @@ use authority_model::{proto::registry::*, schema::legal_entities, service::Legal
 
 use crate::flow::prelude::*;
 
-impl Row for LegalEntity {
+impl RecordRow for LegalEntity {
     type List = ListLegalEntitiesRequest;
 
     fn filtered(by: &ListLegalEntitiesRequest) -> legal_entities::BoxedQuery<'_, Pg> {

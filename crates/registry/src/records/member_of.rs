@@ -10,7 +10,7 @@ use crate::flow::{
 /// The names of the key's two parts.
 const KEY: (&str, &str) = ("team_id", "principal_id");
 
-impl Row for MemberOf {
+impl RecordRow for MemberOf {
     type List = ListMemberOfRequest;
     const AUTHORITY: bool = true;
 

@@ -10,7 +10,7 @@ use authority_model::{
 use crate::flow::prelude::*;
 use authority_decision::{levels::RiskTier, milder::MILDER};
 
-impl Row for Model {
+impl RecordRow for Model {
     type List = ListModelsRequest;
     const AUTHORITY: bool = true;
 

@@ -14,7 +14,7 @@ use authority_ids::PrincipalId;
 /// The class of principals that have a `name`.
 const AGENT: &str = "agent";
 
-impl Row for Principal {
+impl RecordRow for Principal {
     type List = ListPrincipalsRequest;
     const AUTHORITY: bool = true;
 

@@ -6,7 +6,7 @@ use authority_model::{
 
 use crate::flow::prelude::*;
 
-impl Row for Project {
+impl RecordRow for Project {
     type List = ListProjectsRequest;
     const AUTHORITY: bool = true;
 

@@ -6,7 +6,7 @@ use authority_model::{
 
 use crate::flow::prelude::*;
 
-impl Row for Purpose {
+impl RecordRow for Purpose {
     type List = ListPurposesRequest;
     const AUTHORITY: bool = true;
 

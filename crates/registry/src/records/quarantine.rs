@@ -15,7 +15,7 @@ const IS_IN_LINE: &str = "(SELECT coalesce(line_id, id) FROM delegations \
      WHERE id = quarantines.delegation_id) \
      = (SELECT coalesce(line_id, id) FROM delegations WHERE id = ";
 
-impl Row for Quarantine {
+impl RecordRow for Quarantine {
     type List = ListQuarantinesRequest;
     const AUTHORITY: bool = true;
 

@@ -4,7 +4,7 @@ use authority_model::{proto::registry::*, schema::resources, service::ResourceSe
 
 use crate::flow::prelude::*;
 
-impl Row for Resource {
+impl RecordRow for Resource {
     type List = ListResourcesRequest;
     const AUTHORITY: bool = true;
 

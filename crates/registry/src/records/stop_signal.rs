@@ -7,7 +7,7 @@ use authority_model::{
 use crate::flow::prelude::*;
 use authority_ids::RecordId;
 
-impl Row for StopSignal {
+impl RecordRow for StopSignal {
     type List = ListStopSignalsRequest;
     const AUTHORITY: bool = true;
 

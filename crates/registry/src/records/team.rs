@@ -4,7 +4,7 @@ use authority_model::{proto::registry::*, schema::teams, service::TeamService};
 
 use crate::flow::prelude::*;
 
-impl Row for Team {
+impl RecordRow for Team {
     type List = ListTeamsRequest;
     const AUTHORITY: bool = true;
 

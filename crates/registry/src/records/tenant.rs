@@ -15,7 +15,7 @@ const EVENT_RETENTION_DAYS: i32 = 30;
 /// The default number of approval requests that one agent may have pending.
 const OPEN_REQUESTS: i32 = 500;
 
-impl Row for Tenant {
+impl RecordRow for Tenant {
     type List = ListTenantsRequest;
     const AUTHORITY: bool = true;
 

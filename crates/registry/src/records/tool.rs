@@ -6,7 +6,7 @@ use super::{tool_schema, tool_warnings};
 use crate::flow::prelude::*;
 use authority_decision::input_schema::InputAt;
 
-impl Row for Tool {
+impl RecordRow for Tool {
     type List = ListToolsRequest;
     const AUTHORITY: bool = true;
 

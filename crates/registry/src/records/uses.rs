@@ -15,7 +15,7 @@ use crate::{
 /// The `used_kind` of a grant with an action pattern as its `used_id`.
 const ACTION: &str = "action";
 
-impl Row for Uses {
+impl RecordRow for Uses {
     type List = ListUsesRequest;
     const AUTHORITY: bool = true;
 

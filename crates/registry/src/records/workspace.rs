@@ -4,7 +4,7 @@ use authority_model::{proto::registry::*, schema::workspaces, service::Workspace
 
 use crate::flow::prelude::*;
 
-impl Row for Workspace {
+impl RecordRow for Workspace {
     type List = ListWorkspacesRequest;
     const AUTHORITY: bool = true;
 

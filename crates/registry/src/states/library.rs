@@ -159,7 +159,7 @@ mod tests {
     use authority_model::validate::{Validate, Violations};
 
     use super::*;
-    use crate::flow::entity::Row;
+    use crate::flow::entity::RecordRow;
 
     #[test]
     fn every_bundled_machine_can_be_adopted() {

@@ -9,7 +9,7 @@ use authority_api::named_tenant;
 use super::{library, step};
 use crate::flow::{prelude::*, tenant, version::tagged};
 
-impl Row for StateMachine {
+impl RecordRow for StateMachine {
     type List = ListStateMachinesRequest;
 
     fn filtered(by: &ListStateMachinesRequest) -> state_machines::BoxedQuery<'_, Pg> {

@@ -15,7 +15,7 @@ const ID_KIND: &str = "endpoint";
 /// The default number of deliveries per second.
 const RATE: i32 = 100;
 
-impl Row for WebhookEndpoint {
+impl RecordRow for WebhookEndpoint {
     type List = ListWebhookEndpointsRequest;
     /// The graph contains the on-demand event types that the endpoint selects. Once the response to
     /// a write is sent, every event of these types is recorded.

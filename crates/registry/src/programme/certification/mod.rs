@@ -17,7 +17,7 @@ use super::standing::{in_good_standing, referred};
 use crate::flow::{operations::admit, prelude::*, version::tagged};
 use authority_ids::{EvidenceId, RecordId};
 
-impl Row for Certification {
+impl RecordRow for Certification {
     type List = ListCertificationsRequest;
 
     fn filtered(by: &ListCertificationsRequest) -> certifications::BoxedQuery<'_, Pg> {
