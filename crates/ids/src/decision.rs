@@ -78,6 +78,7 @@ impl ApiKeyId {
 }
 
 impl RecordId {
+    pub const EVENT: &'static str = "svc:event:";
     pub const REPLAY: &'static str = "svc:replay:";
 
     /// Returns a new id. `kind` is the record's kind in lower-case letters and `_`.

@@ -95,3 +95,14 @@ pub enum Record {}
 impl Kind for Record {
     const FORMS: &'static [&'static str] = &["svc:<kind>:<id>"];
 }
+
+// Kinds of records that are only named, by a `Ref`.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Endpoint {}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Event {}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Delivery {}

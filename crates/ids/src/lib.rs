@@ -2,19 +2,25 @@
 //!
 //! An id is parsed where a request or a row is read. From then on its type guarantees its kind and
 //! the form of its text (see [`Kind`]). Messages, rows and documents contain the text.
+//!
+//! A text that names a record which need not exist is a [`Ref`]: it has a kind, but its form is not
+//! checked.
 
 mod decision;
 mod id;
 mod kind;
 mod parts;
+mod reference;
 mod tenant;
 mod unique;
 
 pub use id::{Id, InvalidId};
 pub use kind::{
-    ApiKey, Approval, Decision, Delegation, Entity, Evidence, Kind, Principal, Record, Tenant,
+    ApiKey, Approval, Decision, Delegation, Delivery, Endpoint, Entity, Event, Evidence, Kind,
+    Principal, Record, Tenant,
 };
 pub use parts::IdParts;
+pub use reference::Ref;
 pub use unique::Unique;
 
 /// `svc:tenant:<slug>`.
@@ -35,3 +41,24 @@ pub type ApprovalId = Id<Approval>;
 pub type ApiKeyId = Id<ApiKey>;
 /// A record without a tenant in its id: `svc:<kind>:<id>`.
 pub type RecordId = Id<Record>;
+
+/// Names a tenant.
+pub type TenantRef = Ref<Tenant>;
+/// Names an agent or another principal.
+pub type PrincipalRef = Ref<Principal>;
+/// Names a record in a tenant's registry.
+pub type EntityRef = Ref<Entity>;
+/// Names a delegation.
+pub type DelegationRef = Ref<Delegation>;
+/// Names a decision.
+pub type DecisionRef = Ref<Decision>;
+/// Names an approval.
+pub type ApprovalRef = Ref<Approval>;
+/// Names a webhook endpoint.
+pub type EndpointRef = Ref<Endpoint>;
+/// Names an event.
+pub type EventRef = Ref<Event>;
+/// Names a delivery of an event to an endpoint.
+pub type DeliveryRef = Ref<Delivery>;
+/// Names a record without a tenant in its id.
+pub type RecordRef = Ref<Record>;

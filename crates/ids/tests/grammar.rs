@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use authority_ids::{
     ApiKey, ApiKeyId, Approval, ApprovalId, Decision, DecisionId, Delegation, DelegationId, Entity,
-    EntityId, Evidence, EvidenceId, Id, IdParts, Kind, Principal, PrincipalId, Record, RecordId,
-    Tenant, TenantId, Unique,
+    EntityId, Evidence, EvidenceId, Id, IdParts, Kind, Principal, PrincipalId, PrincipalRef, Record,
+    RecordId, Tenant, TenantId, Unique,
 };
 use proptest::{prelude::*, string::string_regex};
 
@@ -38,6 +38,20 @@ fn reads<K: Kind>(text: &str) {
     assert_eq!(json, format!("\"{text}\""));
     assert!(serde_json::from_str::<Id<K>>(&json).unwrap() == id);
     assert_eq!(HashMap::from([(id, 1)]).get(text), Some(&1));
+}
+
+#[test]
+fn a_reference_is_its_text_in_any_form() {
+    for text in ["svc:agent:acme:bot", "nowhere", ""] {
+        let named = PrincipalRef::from(text);
+        assert_eq!((named.as_str(), String::from(&named)), (text, text.to_owned()));
+        let json = serde_json::to_string(&named).unwrap();
+        assert_eq!(json, format!("\"{text}\""));
+        assert_eq!(serde_json::from_str::<PrincipalRef>(&json).unwrap(), named);
+        assert_eq!(HashMap::from([(named, 1)]).get(text), Some(&1));
+    }
+    let id = PrincipalId::parse("svc:agent:acme:bot").unwrap();
+    assert!(PrincipalRef::from(&id) == id && PrincipalRef::from("svc:agent:acme:other") != id);
 }
 
 const WORD: &str = "[A-Za-z0-9._-]{1,40}";
