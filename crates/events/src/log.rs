@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use authority_ids::EventRef;
 use authority_store::{Db, RunQueryDsl, prepared};
 use bytes::Bytes;
 use diesel::{
@@ -77,21 +78,22 @@ pub(crate) async fn read(
 }
 
 /// Reads events by their tenants and ids. Deleted events are left out.
-pub(crate) async fn by_id(db: &mut Db, wanted: &HashSet<(&str, &str)>) -> QueryResult<Vec<Event>> {
-    let mut named: BTreeSet<(&str, String)> = BTreeSet::new();
+pub(crate) async fn by_id(db: &mut Db, wanted: &HashSet<(&str, &EventRef)>) -> QueryResult<Vec<Event>> {
+    let mut named: BTreeSet<(&str, EventRef)> = BTreeSet::new();
     for (tenant_id, id) in wanted {
-        named.extend([(*tenant_id, (*id).to_owned()), (*tenant_id, row_id(id))]);
+        named.extend([(*tenant_id, (*id).clone()), (*tenant_id, row_id(id))]);
     }
-    let (tenants, ids): (Vec<&str>, Vec<String>) = named.into_iter().unzip();
+    let (tenants, ids): (Vec<&str>, Vec<&str>) =
+        named.iter().map(|(tenant_id, id)| (*tenant_id, id.as_str())).unzip();
     let rows: Vec<StoredRow> = prepared(ROWS_BY_ID)
         .bind::<Array<Text>, _>(tenants)
         .bind::<Array<Text>, _>(ids)
         .load(db)
         .await?;
-    let wanted: HashSet<&str> = wanted.iter().map(|(_, id)| *id).collect();
+    let wanted: HashSet<&EventRef> = wanted.iter().map(|(_, id)| *id).collect();
     let mut events = Vec::new();
     for row in &rows {
-        let of_row = row.events()?.into_iter().filter(|event| wanted.contains(&*event.id));
+        let of_row = row.events()?.into_iter().filter(|event| wanted.contains(&event.id));
         // The bytes are copied. A slice would keep the whole row in memory.
         events.extend(
             of_row.map(|event| Event { body: Bytes::copy_from_slice(&event.body), ..event }),

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeSet};
 
-use authority_ids::RecordId;
+use authority_ids::{EventRef, RecordId};
 use authority_store::new_id;
 use bytes::Bytes;
 use diesel::{
@@ -22,7 +22,7 @@ const LINE_FEED: u8 = b'\n';
 
 /// An event of the log.
 pub(crate) struct Event {
-    pub(crate) id: String,
+    pub(crate) id: EventRef,
     pub(crate) sequence: i64,
     pub(crate) event_type: String,
     /// The exact bytes of the event's envelope (RFC 8785).
@@ -32,7 +32,7 @@ pub(crate) struct Event {
 /// A row that is being filled.
 pub(crate) struct NewRow {
     /// The id of the first event.
-    pub(crate) id: String,
+    pub(crate) id: EventRef,
     pub(crate) last_sequence: i64,
     pub(crate) size: usize,
     event_types: BTreeSet<&'static str>,
@@ -42,7 +42,7 @@ pub(crate) struct NewRow {
 impl NewRow {
     pub(crate) fn new() -> Self {
         Self {
-            id: row_id(&String::from(RecordId::new("event", new_id()))),
+            id: row_id(&RecordId::new("event", new_id()).as_str().into()),
             last_sequence: 0,
             size: 0,
             event_types: BTreeSet::new(),
@@ -51,7 +51,7 @@ impl NewRow {
     }
 
     /// Returns the id of the event that is added next.
-    pub(crate) fn next_id(&self) -> String {
+    pub(crate) fn next_id(&self) -> EventRef {
         at_place(&self.id, self.size)
     }
 
@@ -79,8 +79,8 @@ impl NewRow {
 /// A stored row.
 #[derive(QueryableByName)]
 pub(crate) struct StoredRow {
-    #[diesel(sql_type = Text)]
-    pub(crate) id: String,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    pub(crate) id: EventRef,
     #[diesel(sql_type = BigInt)]
     pub(crate) last_sequence: i64,
     #[diesel(sql_type = Integer)]
@@ -135,13 +135,13 @@ impl StoredRow {
 
 /// Returns the id of a shared row with this event. A row with only this event can have the event's
 /// id instead.
-pub(crate) fn row_id(event_id: &str) -> String {
+pub(crate) fn row_id(event_id: &EventRef) -> EventRef {
     at_place(event_id, 0)
 }
 
-fn at_place(id: &str, place: usize) -> String {
+fn at_place(id: &EventRef, place: usize) -> EventRef {
     let common = id.len().checked_sub(PLACE_DIGITS).and_then(|length| id.get(..length));
-    format!("{}{place:04x}", common.unwrap_or_default())
+    format!("{}{place:04x}", common.unwrap_or_default()).into()
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ impl<'a> WriteEvents<'a> {
 
     pub(crate) fn push(&mut self, tenant_id: &'a str, row: NewRow) {
         self.event_types.push(row.event_types());
-        self.id.push(row.id);
+        self.id.push(row.id.into());
         self.tenant.push(tenant_id);
         self.last_sequence.push(row.last_sequence);
         self.size.push(i32::try_from(row.size).unwrap_or(i32::MAX));

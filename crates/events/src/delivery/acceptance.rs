@@ -1,5 +1,6 @@
 //! Decides which events an endpoint accepts.
 
+use authority_ids::EndpointRef;
 use authority_webhook::{
     event_types::{EventType, Selection},
     filter::{Filter, Match},
@@ -13,7 +14,7 @@ const ENDPOINTS: &str = "svc.webhook_endpoint.";
 
 /// The events that an endpoint accepts, by its current event types and filter.
 pub(super) struct Acceptance {
-    endpoint_id: String,
+    endpoint_id: EndpointRef,
     /// `None` if the types or the filter cannot be read. The endpoint then accepts no events, and
     /// each event counts as an error.
     rules: Option<(Selection, Option<Filter>)>,
@@ -22,15 +23,19 @@ pub(super) struct Acceptance {
 }
 
 impl Acceptance {
-    pub(super) fn new(endpoint_id: &str, event_types: &[String], filter: Option<&str>) -> Self {
+    pub(super) fn new(
+        endpoint_id: &EndpointRef,
+        event_types: &[String],
+        filter: Option<&str>,
+    ) -> Self {
         let rules = rules(event_types, filter).inspect_err(|error| {
             tracing::error!(
-                endpoint.id = endpoint_id,
+                endpoint.id = endpoint_id.as_str(),
                 error,
                 "failed to read the event types or the filter of a webhook endpoint"
             );
         });
-        Self { endpoint_id: endpoint_id.to_owned(), rules: rules.ok(), errors: 0 }
+        Self { endpoint_id: endpoint_id.clone(), rules: rules.ok(), errors: 0 }
     }
 
     /// Returns the event types that the endpoint may accept.

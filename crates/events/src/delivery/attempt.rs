@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use authority_ids::RecordRef;
 use authority_webhook::{
     destination::EndpointUrl,
     retry::{Answer, ErrorClass, retry_after},
@@ -57,14 +58,14 @@ pub(super) struct AttemptResult {
 pub(super) struct Message<'a> {
     pub(super) event_id: &'a str,
     pub(super) body: &'a bytes::Bytes,
-    pub(super) replay_id: Option<&'a str>,
+    pub(super) replay_id: Option<&'a RecordRef>,
 }
 
 impl Shared {
     /// Sends one delivery.
     async fn attempt(&self, job: &Job) -> Result<Ending, Unsent> {
         let Some(body) = &job.body else { return Ok(Ending::Expired) };
-        let replay_id = job.replay_id.as_deref();
+        let replay_id = job.replay_id.as_ref();
         let message = Message { event_id: &job.event_id, body, replay_id };
         let may_send = self.checks.may_send(job);
         self.send(&job.endpoint, &message, WHOLE, may_send).await.map(Ending::Attempted)
@@ -123,7 +124,7 @@ impl Shared {
             .map_err(|error| error.to_string())
             .and_then(|signed| write(endpoint, url, message, signed).map_err(|e| e.to_string()));
         written.map_err(|error| {
-            tracing::error!(endpoint.id = endpoint.id, error, "failed to build a webhook request");
+            tracing::error!(endpoint.id = endpoint.id.as_str(), error, "failed to build a webhook request");
             Stop::Failed(ErrorClass::Address)
         })
     }

@@ -1,5 +1,6 @@
 //! Finds the endpoints with due deliveries that no node has claimed.
 
+use authority_ids::{EndpointRef, TenantRef};
 use authority_store::{Db, RunQueryDsl, prepared};
 use authority_webhook::destination::{EndpointUrl, UrlRules};
 use diesel::{
@@ -72,10 +73,10 @@ pub(super) async fn candidates(
 
 #[derive(QueryableByName)]
 struct Due {
-    #[diesel(sql_type = Text)]
-    endpoint_id: String,
-    #[diesel(sql_type = Text)]
-    tenant_id: String,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    endpoint_id: EndpointRef,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    tenant_id: TenantRef,
     #[diesel(sql_type = Text)]
     url: String,
     #[diesel(sql_type = SmallInt)]

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use authority_ids::{DeliveryRef, EndpointRef};
 use authority_store::{self as store, Db, RunQueryDsl, Scope, Store, prepared};
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::{
@@ -71,7 +72,7 @@ pub(super) struct Checks {
 }
 
 struct CheckRequest {
-    id: String,
+    id: DeliveryRef,
     lease: String,
     is_probe: bool,
     /// The version of the endpoint's row.
@@ -107,7 +108,7 @@ impl Checks {
     async fn ask(&self) {
         let (asked, answers): (Vec<_>, Vec<_>) =
             std::mem::take(&mut *self.waiting.lock()).into_iter().unzip();
-        let ids: Vec<String> = asked.iter().map(|one: &CheckRequest| one.id.clone()).collect();
+        let ids: Vec<DeliveryRef> = asked.iter().map(|one: &CheckRequest| one.id.clone()).collect();
         let found = self.store.write_tx(&Scope::service(), async move |db| {
             Ok::<_, store::Error>(check(db, &asked).await?)
         });
@@ -120,7 +121,7 @@ impl Checks {
 }
 
 /// Returns the answers by delivery. Deliveries that this node no longer leases have no answer.
-async fn check(db: &mut Db, asked: &[CheckRequest]) -> QueryResult<HashMap<String, Answer>> {
+async fn check(db: &mut Db, asked: &[CheckRequest]) -> QueryResult<HashMap<DeliveryRef, Answer>> {
     let found: Vec<DueDelivery> = prepared(MAY_SEND)
         .bind::<Array<Text>, _>(asked.iter().map(|one| &*one.id).collect::<Vec<_>>())
         .bind::<Array<Text>, _>(asked.iter().map(|one| &*one.lease).collect::<Vec<_>>())
@@ -128,7 +129,7 @@ async fn check(db: &mut Db, asked: &[CheckRequest]) -> QueryResult<HashMap<Strin
         .bind::<Array<Text>, _>(asked.iter().map(|one| &*one.version).collect::<Vec<_>>())
         .load(db)
         .await?;
-    let mut paces: BTreeMap<String, Admitted> = BTreeMap::new();
+    let mut paces: BTreeMap<EndpointRef, Admitted> = BTreeMap::new();
     let mut answers = HashMap::new();
     for row in found {
         let answer = match (row.permitted, row.is_current) {
@@ -144,7 +145,7 @@ async fn check(db: &mut Db, asked: &[CheckRequest]) -> QueryResult<HashMap<Strin
     paces.retain(|_, admitted| admitted.any);
     if !paces.is_empty() {
         prepared(PACES)
-            .bind::<Array<Text>, _>(paces.keys().map(String::as_str).collect::<Vec<_>>())
+            .bind::<Array<Text>, _>(paces.keys().map(EndpointRef::as_str).collect::<Vec<_>>())
             .bind::<Array<Timestamptz>, _>(paces.values().map(Admitted::until).collect::<Vec<_>>())
             .execute(db)
             .await?;
@@ -179,10 +180,10 @@ impl Admitted {
 
 #[derive(QueryableByName)]
 struct DueDelivery {
-    #[diesel(sql_type = Text)]
-    id: String,
-    #[diesel(sql_type = Text)]
-    endpoint_id: String,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    id: DeliveryRef,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    endpoint_id: EndpointRef,
     #[diesel(sql_type = Integer)]
     rate_limit_per_second: i32,
     #[diesel(sql_type = Timestamptz)]

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use authority_ids::{DeliveryRef, EndpointRef, EventRef};
 use authority_keys::Keys;
 use authority_store::{self as store, Db, RunQueryDsl, Scope, new_id, prepared};
 use authority_webhook::{
@@ -78,7 +79,7 @@ const PACES: &str = "INSERT INTO webhook_paces (endpoint_id, tenant_id) SELECT *
 pub(super) struct Claims {
     pub(super) jobs: Vec<Job>,
     /// Endpoints with more due deliveries than were claimed.
-    pub(super) more: HashSet<String>,
+    pub(super) more: HashSet<EndpointRef>,
 }
 
 /// Claims due deliveries. `rooms` limits the number for each endpoint, and `claimed` counts the
@@ -158,8 +159,8 @@ async fn claim(
     if claimed.is_empty() {
         return Ok(Vec::new());
     }
-    let ids: HashSet<&str> = claimed.iter().map(|row| &*row.endpoint_id).collect();
-    endpoints.retain(|id, _| ids.contains(&**id));
+    let ids: HashSet<&EndpointRef> = claimed.iter().map(|row| &row.endpoint_id).collect();
+    endpoints.retain(|id, _| ids.contains(id));
     keep(db, &endpoints).await?;
     let bodies = bodies(db, &claimed, &endpoints).await?;
     let opened = open(&endpoints, keys, rules);
@@ -173,7 +174,7 @@ async fn claim(
             body: bodies.get(&row.event_id).cloned(),
             event_id: row.event_id,
             sequence: row.sequence,
-            replay_id: row.replay_id,
+            replay_id: row.replay_id.map(Into::into),
             lane: usize::try_from(row.lane).unwrap_or_default().min(LANES - 1),
             attempts: row.attempts,
             attempts_before: row.attempts_before,
@@ -190,7 +191,7 @@ async fn claim(
 /// Returns the endpoints that may still receive deliveries.
 ///
 /// Locks the endpoints with a breaker that is not closed.
-async fn endpoints(db: &mut Db, shares: &[Share]) -> QueryResult<HashMap<String, Limits>> {
+async fn endpoints(db: &mut Db, shares: &[Share]) -> QueryResult<HashMap<EndpointRef, Limits>> {
     let ids: BTreeSet<&str> = shares.iter().map(|share| &*share.endpoint_id).collect();
     let ids = Vec::from_iter(ids);
     let mut found = HashMap::new();
@@ -207,14 +208,14 @@ async fn endpoints(db: &mut Db, shares: &[Share]) -> QueryResult<HashMap<String,
 }
 
 /// Writes the breakers that admitted a probe, and creates missing rows of `webhook_paces`.
-async fn keep(db: &mut Db, endpoints: &HashMap<String, Limits>) -> QueryResult<()> {
+async fn keep(db: &mut Db, endpoints: &HashMap<EndpointRef, Limits>) -> QueryResult<()> {
     let all = || endpoints.values().map(|limits| &limits.endpoint);
     prepared(PACES)
         .bind::<Array<Text>, _>(all().map(|row| &*row.endpoint_id).collect::<Vec<_>>())
         .bind::<Array<Text>, _>(all().map(|row| &*row.tenant_id).collect::<Vec<_>>())
         .execute(db)
         .await?;
-    let probed: Vec<(&String, breaker::Columns)> = endpoints
+    let probed: Vec<(&EndpointRef, breaker::Columns)> = endpoints
         .iter()
         .filter(|(_, limits)| limits.is_probe)
         .map(|(id, limits)| (id, breaker::write(limits.breaker)))
@@ -223,7 +224,7 @@ async fn keep(db: &mut Db, endpoints: &HashMap<String, Limits>) -> QueryResult<(
         return Ok(());
     }
     prepared(BREAKERS)
-        .bind::<Array<Text>, _>(probed.iter().map(|(id, _)| &***id).collect::<Vec<_>>())
+        .bind::<Array<Text>, _>(probed.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>())
         .bind::<Array<Text>, _>(probed.iter().map(|(_, b)| b.0).collect::<Vec<_>>())
         .bind::<Array<Integer>, _>(probed.iter().map(|(_, b)| b.1).collect::<Vec<_>>())
         .bind::<Array<Nullable<Timestamptz>>, _>(
@@ -238,10 +239,10 @@ async fn keep(db: &mut Db, endpoints: &HashMap<String, Limits>) -> QueryResult<(
 async fn bodies(
     db: &mut Db,
     claimed: &[Claimed],
-    endpoints: &HashMap<String, Limits>,
-) -> QueryResult<HashMap<String, Bytes>> {
+    endpoints: &HashMap<EndpointRef, Limits>,
+) -> QueryResult<HashMap<EventRef, Bytes>> {
     let wanted = claimed.iter().filter_map(|row| {
-        Some((&*endpoints.get(&row.endpoint_id)?.endpoint.tenant_id, &*row.event_id))
+        Some((&*endpoints.get(&row.endpoint_id)?.endpoint.tenant_id, &row.event_id))
     });
     let events = log::by_id(db, &wanted.collect()).await?;
     Ok(events.into_iter().map(|event| (event.id, event.body)).collect())
@@ -249,15 +250,15 @@ async fn bodies(
 
 /// Opens the sealed columns of the endpoints.
 fn open<'a>(
-    endpoints: &'a HashMap<String, Limits>,
+    endpoints: &'a HashMap<EndpointRef, Limits>,
     keys: &Keys,
     rules: &UrlRules,
-) -> HashMap<&'a String, (Arc<Endpoint>, Arc<DeliveryPlace>)> {
-    let open = |(id, limits): (&'a String, &Limits)| {
+) -> HashMap<&'a EndpointRef, (Arc<Endpoint>, Arc<DeliveryPlace>)> {
+    let open = |(id, limits): (&'a EndpointRef, &Limits)| {
         let opened = limits.endpoint.open(keys, rules, limits.row.now);
         // The endpoint's deliveries stay leased and are claimed again after the lease has expired.
         let opened = opened.inspect_err(|error| {
-            tracing::error!(%error, endpoint.id = id, "failed to open a webhook endpoint");
+            tracing::error!(%error, endpoint.id = id.as_str(), "failed to open a webhook endpoint");
         });
         let endpoint = opened.ok()?;
         let host = endpoint.url.as_ref().map(|url| url.host().to_owned()).unwrap_or_default();
@@ -312,12 +313,12 @@ struct LimitRow {
 
 #[derive(QueryableByName)]
 struct Claimed {
-    #[diesel(sql_type = Text)]
-    id: String,
-    #[diesel(sql_type = Text)]
-    endpoint_id: String,
-    #[diesel(sql_type = Text)]
-    event_id: String,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    id: DeliveryRef,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    endpoint_id: EndpointRef,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    event_id: EventRef,
     #[diesel(sql_type = BigInt)]
     sequence: i64,
     #[diesel(sql_type = SmallInt)]

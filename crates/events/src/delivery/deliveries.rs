@@ -96,7 +96,7 @@ impl Deliveries {
             return Some(Err("receivers cannot know the signing key yet".to_owned()));
         }
         let endpoint = Endpoint {
-            id: stream_id.to_owned(),
+            id: stream_id.into(),
             tenant_id: tenant_id.into(),
             version: String::new(),
             url: EndpointUrl::parse(url, &self.0.rules).ok(),

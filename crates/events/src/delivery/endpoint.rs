@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use authority_ids::{EndpointRef, TenantRef};
 use authority_keys::{EndpointColumn, Keys};
 use authority_webhook::{
     destination::{EndpointUrl, UrlRules, check_headers},
@@ -24,10 +25,10 @@ pub(super) const COLUMNS: &str = "e.id AS endpoint_id, e.tenant_id, e.xmin::text
 /// An endpoint as it is stored.
 #[derive(QueryableByName)]
 pub(super) struct EndpointRow {
-    #[diesel(sql_type = Text)]
-    pub(super) endpoint_id: String,
-    #[diesel(sql_type = Text)]
-    pub(super) tenant_id: String,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    pub(super) endpoint_id: EndpointRef,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    pub(super) tenant_id: TenantRef,
     /// A value that changes with each update of the row.
     #[diesel(sql_type = Text)]
     version: String,
@@ -49,8 +50,8 @@ pub(super) struct EndpointRow {
 
 /// An endpoint that is ready for attempts.
 pub(super) struct Endpoint {
-    pub(super) id: String,
-    pub(super) tenant_id: String,
+    pub(super) id: EndpointRef,
+    pub(super) tenant_id: TenantRef,
     /// The version of the row when it was read.
     pub(super) version: String,
     /// `None` if the installation no longer permits the URL.
@@ -161,14 +162,14 @@ fn parts(value: &str) -> Vec<String> {
 /// Reads the delays of a retry policy, which was checked when it was written.
 ///
 /// Returns the default delays if the policy can no longer be read.
-fn schedule(endpoint_id: &str, policy: &Value) -> Schedule {
+fn schedule(endpoint_id: &EndpointRef, policy: &Value) -> Schedule {
     let policy: Result<RetryPolicy, _> = serde_json::from_value(policy.clone());
     let schedule = policy.map_err(|fault| fault.to_string()).and_then(|policy| {
         Schedule::try_from(&policy).map_err(|fault| format!("{} {fault}", fault.member()))
     });
     schedule.unwrap_or_else(|fault| {
         tracing::error!(
-            endpoint.id = endpoint_id,
+            endpoint.id = endpoint_id.as_str(),
             error = fault,
             "failed to read a retry policy; using the default"
         );

@@ -10,6 +10,7 @@ use std::{
 };
 
 use authority_process::worker::{Context, Worker};
+use authority_ids::{EndpointRef, TenantRef};
 use authority_store::{self as store, Db, RunQueryDsl, Scope, Store, locks::FAN_OUT, prepared};
 use diesel::{
     OptionalExtension, QueryResult, QueryableByName,
@@ -83,7 +84,7 @@ pub(super) struct FanOut {
     /// Notified when there are new deliveries.
     made: Arc<Notify>,
     /// The room of each endpoint, as last counted.
-    rooms: Mutex<HashMap<String, Room>>,
+    rooms: Mutex<HashMap<EndpointRef, Room>>,
 }
 
 /// How many more deliveries of an endpoint may be open.
@@ -156,7 +157,7 @@ impl FanOut {
         failed.map_or(Ok(has_more), Err)
     }
 
-    async fn advance(&self, endpoint_id: String) -> Result<bool, store::Error> {
+    async fn advance(&self, endpoint_id: EndpointRef) -> Result<bool, store::Error> {
         let id = endpoint_id.clone();
         let room = self.rooms.lock().get(&id).copied().filter(|room| room.left >= BATCH);
         let done = self.store.write_tx(&Scope::service(), async move |db| {
@@ -194,16 +195,16 @@ struct FanOutBatch {
 /// transaction, paused, disabled or deleted.
 async fn advance(
     db: &mut Db,
-    endpoint_id: &str,
+    endpoint_id: &EndpointRef,
     room: Option<Room>,
 ) -> QueryResult<Option<FanOutBatch>> {
-    let turn = prepared(TURN).bind::<Integer, _>(FAN_OUT).bind::<Text, _>(endpoint_id);
+    let turn = prepared(TURN).bind::<Integer, _>(FAN_OUT).bind::<Text, _>(endpoint_id.as_str());
     let Turn { is_ours: true } = turn.get_result(db).await? else { return Ok(None) };
     let endpoint: Option<Endpoint> =
-        prepared(ENDPOINT).bind::<Text, _>(endpoint_id).get_result(db).await.optional()?;
+        prepared(ENDPOINT).bind::<Text, _>(endpoint_id.as_str()).get_result(db).await.optional()?;
     let Some(endpoint) = endpoint else { return Ok(None) };
     let cursor: Option<Cursor> =
-        prepared(CURSOR).bind::<Text, _>(endpoint_id).get_result(db).await.optional()?;
+        prepared(CURSOR).bind::<Text, _>(endpoint_id.as_str()).get_result(db).await.optional()?;
     let Some(cursor) = cursor else { return Ok(None) };
     let mut room = match room {
         Some(room) => room,
@@ -232,7 +233,7 @@ async fn advance(
     make::deliveries(db, to, None, &taken).await?;
     room.left -= i64::try_from(taken.len()).unwrap_or_default();
     prepared(ADVANCE)
-        .bind::<Text, _>(endpoint_id)
+        .bind::<Text, _>(endpoint_id.as_str())
         .bind::<BigInt, _>(reached)
         .bind::<BigInt, _>(acceptance.errors)
         .bind::<Nullable<BigInt>, _>(lost.map(|lost| lost.from))
@@ -250,8 +251,8 @@ async fn advance(
 
 #[derive(QueryableByName)]
 struct Behind {
-    #[diesel(sql_type = Text)]
-    endpoint_id: String,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    endpoint_id: EndpointRef,
 }
 
 #[derive(QueryableByName)]
@@ -262,8 +263,8 @@ struct Turn {
 
 #[derive(QueryableByName)]
 struct Endpoint {
-    #[diesel(sql_type = Text)]
-    tenant_id: String,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    tenant_id: TenantRef,
     #[diesel(sql_type = Array<Text>)]
     event_types: Vec<String>,
     #[diesel(sql_type = Nullable<Text>)]

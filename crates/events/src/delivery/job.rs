@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use authority_ids::{DeliveryRef, EventRef, RecordRef};
 use bytes::Bytes;
 use tokio::time::Instant;
 
@@ -16,14 +17,14 @@ const MARGIN: Duration = Duration::from_secs(2);
 
 /// A claimed delivery with the data for an attempt.
 pub(super) struct Job {
-    pub(super) id: String,
+    pub(super) id: DeliveryRef,
     pub(super) endpoint: Arc<Endpoint>,
     pub(super) place: Arc<DeliveryPlace>,
-    pub(super) event_id: String,
+    pub(super) event_id: EventRef,
     pub(super) sequence: i64,
     /// The event's bytes; `None` if retention has deleted them.
     pub(super) body: Option<Bytes>,
-    pub(super) replay_id: Option<String>,
+    pub(super) replay_id: Option<RecordRef>,
     pub(super) lane: usize,
     pub(super) attempts: i32,
     pub(super) attempts_before: i32,

@@ -1,6 +1,6 @@
 //! Creates deliveries.
 
-use authority_ids::RecordId;
+use authority_ids::{EndpointRef, RecordId, RecordRef, TenantRef};
 use authority_store::{Db, RunQueryDsl, new_id, prepared};
 use diesel::{
     QueryResult, QueryableByName,
@@ -21,15 +21,15 @@ const DELIVERIES: &str = "INSERT INTO webhook_deliveries \
 /// The recipient of deliveries.
 #[derive(Clone, Copy)]
 pub(super) struct Recipient<'a> {
-    pub(super) endpoint_id: &'a str,
-    pub(super) tenant_id: &'a str,
+    pub(super) endpoint_id: &'a EndpointRef,
+    pub(super) tenant_id: &'a TenantRef,
 }
 
 /// Creates a delivery of each event. Returns the ids of the deliveries.
 pub(super) async fn deliveries(
     db: &mut Db,
     to: Recipient<'_>,
-    replay_id: Option<&str>,
+    replay_id: Option<&RecordRef>,
     events: &[&Event],
 ) -> QueryResult<Vec<String>> {
     if events.is_empty() {
@@ -38,9 +38,9 @@ pub(super) async fn deliveries(
     let id = |_| String::from(RecordId::new("delivery", new_id()));
     let ids: Vec<String> = events.iter().map(id).collect();
     prepared(DELIVERIES)
-        .bind::<Text, _>(to.tenant_id)
-        .bind::<Text, _>(to.endpoint_id)
-        .bind::<Nullable<Text>, _>(replay_id)
+        .bind::<Text, _>(to.tenant_id.as_str())
+        .bind::<Text, _>(to.endpoint_id.as_str())
+        .bind::<Nullable<Text>, _>(replay_id.map(RecordRef::as_str))
         .bind::<Array<Text>, _>(&ids)
         .bind::<Array<Text>, _>(events.iter().map(|event| &*event.id).collect::<Vec<_>>())
         .bind::<Array<Text>, _>(events.iter().map(|event| &*event.event_type).collect::<Vec<_>>())
@@ -51,12 +51,12 @@ pub(super) async fn deliveries(
 }
 
 /// Returns how many more deliveries of an endpoint may be open.
-pub(super) async fn room(db: &mut Db, endpoint_id: &str) -> QueryResult<i64> {
+pub(super) async fn room(db: &mut Db, endpoint_id: &EndpointRef) -> QueryResult<i64> {
     let open: Count = prepared(
         "SELECT count(*) AS count FROM (SELECT FROM webhook_deliveries \
              WHERE endpoint_id = $1 AND state = 'open' LIMIT $2) AS found",
     )
-    .bind::<Text, _>(endpoint_id)
+    .bind::<Text, _>(endpoint_id.as_str())
     .bind::<BigInt, _>(MOST_OPEN)
     .get_result(db)
     .await?;

@@ -1,6 +1,8 @@
 //! Counts the deliveries that a node handles for each endpoint, tenant and host.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, hash::Hash, time::Duration};
+
+use authority_ids::{EndpointRef, TenantRef};
 
 /// The most deliveries for each endpoint, tenant and host, and in total on this node.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +28,8 @@ pub(super) fn count_held(kind: &'static str, held: Duration) {
 /// The endpoint, tenant and host that a delivery counts towards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct DeliveryPlace {
-    pub(super) endpoint_id: String,
-    pub(super) tenant_id: String,
+    pub(super) endpoint_id: EndpointRef,
+    pub(super) tenant_id: TenantRef,
     pub(super) host: String,
 }
 
@@ -35,8 +37,8 @@ pub(super) struct DeliveryPlace {
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     limits: Limits,
-    endpoints: HashMap<String, usize>,
-    tenants: HashMap<String, usize>,
+    endpoints: HashMap<EndpointRef, usize>,
+    tenants: HashMap<TenantRef, usize>,
     hosts: HashMap<String, usize>,
     all: usize,
 }
@@ -58,55 +60,54 @@ impl Places {
 
     pub(super) fn have_room(&self, place: &DeliveryPlace) -> bool {
         let DeliveryPlace { endpoint_id, tenant_id, host } = place;
-        let of = |counts: &HashMap<String, usize>, name| counts.get(name).copied().unwrap_or(0);
-        of(&self.endpoints, endpoint_id) < self.limits.endpoint
-            && of(&self.tenants, tenant_id) < self.limits.tenant
-            && of(&self.hosts, host) < self.limits.host
+        count(&self.endpoints, endpoint_id) < self.limits.endpoint
+            && count(&self.tenants, tenant_id) < self.limits.tenant
+            && count(&self.hosts, host) < self.limits.host
     }
 
     /// Whether the endpoint is at its limit, or was until an attempt ended a moment ago.
     pub(super) fn are_of_endpoint(&self, place: &DeliveryPlace) -> bool {
-        let held = self.endpoints.get(&place.endpoint_id).copied().unwrap_or(0);
-        held + 1 >= self.limits.endpoint
+        count(&self.endpoints, &place.endpoint_id) + 1 >= self.limits.endpoint
     }
 
     /// Returns the tenants that are at their limit, or were until an attempt ended a moment ago.
-    pub(super) fn full_tenants(&self) -> impl Iterator<Item = &String> {
+    pub(super) fn full_tenants(&self) -> impl Iterator<Item = &TenantRef> {
         let is_full = |held: usize| held + 1 >= self.limits.tenant;
         self.tenants.iter().filter(move |(_, held)| is_full(**held)).map(|(id, _)| id)
     }
 
     pub(super) fn add(&mut self, place: &DeliveryPlace) {
-        for (counts, name) in self.counts(place) {
-            match counts.get_mut(name) {
-                Some(count) => *count += 1,
-                None => drop(counts.insert(name.to_owned(), 1)),
-            }
-        }
+        raise(&mut self.endpoints, &place.endpoint_id);
+        raise(&mut self.tenants, &place.tenant_id);
+        raise(&mut self.hosts, &place.host);
         self.all += 1;
     }
 
     pub(super) fn remove(&mut self, place: &DeliveryPlace) {
-        for (counts, name) in self.counts(place) {
-            if let Some(count) = counts.get_mut(name) {
-                *count -= 1;
-                if *count == 0 {
-                    counts.remove(name);
-                }
-            }
-        }
+        lower(&mut self.endpoints, &place.endpoint_id);
+        lower(&mut self.tenants, &place.tenant_id);
+        lower(&mut self.hosts, &place.host);
         self.all -= 1;
     }
+}
 
-    fn counts<'a>(
-        &mut self,
-        place: &'a DeliveryPlace,
-    ) -> [(&mut HashMap<String, usize>, &'a str); 3] {
-        [
-            (&mut self.endpoints, &place.endpoint_id),
-            (&mut self.tenants, &place.tenant_id),
-            (&mut self.hosts, &place.host),
-        ]
+fn count<K: Eq + Hash>(counts: &HashMap<K, usize>, name: &K) -> usize {
+    counts.get(name).copied().unwrap_or(0)
+}
+
+fn raise<K: Clone + Eq + Hash>(counts: &mut HashMap<K, usize>, name: &K) {
+    match counts.get_mut(name) {
+        Some(count) => *count += 1,
+        None => drop(counts.insert(name.clone(), 1)),
+    }
+}
+
+fn lower<K: Eq + Hash>(counts: &mut HashMap<K, usize>, name: &K) {
+    if let Some(count) = counts.get_mut(name) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(name);
+        }
     }
 }
 
@@ -118,8 +119,8 @@ mod tests {
     fn what_ends_leaves_its_place() {
         let mut running = Places::of(RUNNING);
         let place = DeliveryPlace {
-            endpoint_id: "e".to_owned(),
-            tenant_id: "t".to_owned(),
+            endpoint_id: "e".into(),
+            tenant_id: "t".into(),
             host: "h".to_owned(),
         };
         for _ in 0..RUNNING.endpoint {

@@ -8,6 +8,7 @@ use std::{
     sync::Arc,
 };
 
+use authority_ids::{DeliveryRef, EndpointRef};
 use authority_store::{Db, RunQueryDsl, prepared};
 use authority_webhook::retry::{
     Breaker, DeliveryNext, DisableReason, EndpointNext, ErrorClass, Failing, after_attempt,
@@ -73,16 +74,16 @@ pub(super) struct FinishedDelivery {
 }
 
 /// An endpoint to disable, and the reason.
-pub(super) type Disabled = (String, DisableReason);
+pub(super) type Disabled = (EndpointRef, DisableReason);
 
 /// The consequences of recorded results.
 #[derive(Default)]
 pub(super) struct Recorded {
     pub(super) disabled: Vec<Disabled>,
     /// Endpoints that must not receive deliveries now.
-    pub(super) held: Vec<String>,
+    pub(super) held: Vec<EndpointRef>,
     /// The lost events of each endpoint.
-    pub(super) lost: BTreeMap<String, Lost>,
+    pub(super) lost: BTreeMap<EndpointRef, Lost>,
 }
 
 /// Records the results of deliveries that this node still leases.
@@ -91,12 +92,12 @@ pub(super) async fn record(db: &mut Db, ended: &[Arc<FinishedDelivery>]) -> Quer
     let ours = ours(db, ended).await?;
     let (mut deliveries, mut attempts) = (Deliveries::default(), Attempts::default());
     let mut disabled = BTreeMap::new();
-    let mut gone: BTreeMap<String, Lost> = BTreeMap::new();
+    let mut gone: BTreeMap<EndpointRef, Lost> = BTreeMap::new();
     for one in ended {
         let FinishedDelivery { job, ending, .. } = &**one;
         let Some(endpoint) = endpoints.get_mut(&job.endpoint.id) else { continue };
         if !ours.contains(&job.id) {
-            tracing::debug!(delivery.id = job.id, "lost the lease of a delivery");
+            tracing::debug!(delivery.id = job.id.as_str(), "lost the lease of a delivery");
             continue;
         }
         match ending {
@@ -136,10 +137,7 @@ pub(super) async fn record(db: &mut Db, ended: &[Arc<FinishedDelivery>]) -> Quer
     Ok(Recorded { disabled: disabled.into_iter().collect(), held, lost: gone })
 }
 
-async fn lock(
-    db: &mut Db,
-    ended: &[Arc<FinishedDelivery>],
-) -> QueryResult<BTreeMap<String, Endpoint>> {
+async fn lock(db: &mut Db, ended: &[Arc<FinishedDelivery>]) -> QueryResult<BTreeMap<EndpointRef, Endpoint>> {
     let ids: HashSet<&str> = ended.iter().map(|one| &*one.job.endpoint.id).collect();
     let rows: Vec<BreakerRow> =
         prepared(CURSORS).bind::<Array<Text>, _>(Vec::from_iter(ids)).load(db).await?;
@@ -158,7 +156,7 @@ async fn lock(
     Ok(endpoints.collect())
 }
 
-async fn ours(db: &mut Db, ended: &[Arc<FinishedDelivery>]) -> QueryResult<HashSet<String>> {
+async fn ours(db: &mut Db, ended: &[Arc<FinishedDelivery>]) -> QueryResult<HashSet<DeliveryRef>> {
     let jobs = || ended.iter().map(|one| &one.job);
     let rows: Vec<Id> = prepared(OURS)
         .bind::<Array<Text>, _>(jobs().map(|job| &*job.id).collect::<Vec<_>>())
@@ -169,11 +167,11 @@ async fn ours(db: &mut Db, ended: &[Arc<FinishedDelivery>]) -> QueryResult<HashS
     Ok(rows.into_iter().map(|row| row.id).collect())
 }
 
-async fn write(db: &mut Db, endpoints: &BTreeMap<String, Endpoint>) -> QueryResult<()> {
+async fn write(db: &mut Db, endpoints: &BTreeMap<EndpointRef, Endpoint>) -> QueryResult<()> {
     let all = || endpoints.values();
     let breakers: Vec<breaker::Columns> = all().map(|e| breaker::write(e.breaker)).collect();
     prepared(ENDPOINTS)
-        .bind::<Array<Text>, _>(endpoints.keys().map(String::as_str).collect::<Vec<_>>())
+        .bind::<Array<Text>, _>(endpoints.keys().map(EndpointRef::as_str).collect::<Vec<_>>())
         .bind::<Array<Text>, _>(breakers.iter().map(|b| b.0).collect::<Vec<_>>())
         .bind::<Array<Integer>, _>(breakers.iter().map(|b| b.1).collect::<Vec<_>>())
         .bind::<Array<Nullable<Timestamptz>>, _>(breakers.iter().map(|b| b.2).collect::<Vec<_>>())
@@ -355,9 +353,9 @@ pub(super) async fn disable(db: &mut Db, disabled: Vec<Disabled>) -> QueryResult
             "UPDATE webhook_endpoints SET state = 'disabled', state_reason = $2, updated_at = now() \
              WHERE id = $1 AND state = 'active'",
         );
-        let changed = update.bind::<Text, _>(&id).bind::<Text, _>(word).execute(db).await?;
+        let changed = update.bind::<Text, _>(id.as_str()).bind::<Text, _>(word).execute(db).await?;
         if changed > 0 {
-            tracing::warn!(endpoint.id = id, reason = word, "disabled a webhook endpoint");
+            tracing::warn!(endpoint.id = id.as_str(), reason = word, "disabled a webhook endpoint");
         }
     }
     Ok(())
@@ -365,8 +363,8 @@ pub(super) async fn disable(db: &mut Db, disabled: Vec<Disabled>) -> QueryResult
 
 #[derive(QueryableByName)]
 struct BreakerRow {
-    #[diesel(sql_type = Text)]
-    endpoint_id: String,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    endpoint_id: EndpointRef,
     #[diesel(sql_type = Text)]
     breaker: String,
     #[diesel(sql_type = Integer)]
@@ -385,6 +383,6 @@ struct BreakerRow {
 
 #[derive(QueryableByName)]
 struct Id {
-    #[diesel(sql_type = Text)]
-    id: String,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    id: DeliveryRef,
 }

@@ -4,6 +4,7 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use authority_process::worker::{Context, Worker};
+use authority_ids::{EndpointRef, EventRef, RecordRef, TenantRef};
 use authority_store::{self as store, Db, RunQueryDsl, Scope};
 use authority_webhook::event_types::{EventType, Selection};
 use diesel::{
@@ -103,7 +104,7 @@ async fn round(shared: &Shared) -> Result<bool, store::Error> {
 
 /// The result of one batch.
 struct ReplayBatch {
-    endpoint_id: String,
+    endpoint_id: EndpointRef,
     deliveries: usize,
     /// Events that retention deleted before they were read.
     lost: Option<Lost>,
@@ -113,8 +114,8 @@ struct ReplayBatch {
 /// Processes one batch of a replay.
 ///
 /// Returns `None` if another transaction has locked the replay, or its endpoint has no room.
-async fn step(db: &mut Db, id: &str) -> QueryResult<Option<ReplayBatch>> {
-    let found = diesel::sql_query(REPLAY).bind::<Text, _>(id).get_result(db).await;
+async fn step(db: &mut Db, id: &RecordRef) -> QueryResult<Option<ReplayBatch>> {
+    let found = diesel::sql_query(REPLAY).bind::<Text, _>(id.as_str()).get_result(db).await;
     let found: Option<Replay> = found.optional()?;
     let Some(replay) = found else { return Ok(None) };
     let room = make::room(db, &replay.endpoint_id).await?;
@@ -131,7 +132,7 @@ async fn step(db: &mut Db, id: &str) -> QueryResult<Option<ReplayBatch>> {
     let to = Recipient { endpoint_id: &replay.endpoint_id, tenant_id };
     make::deliveries(db, to, Some(id), &taken).await?;
     diesel::sql_query(ADVANCE)
-        .bind::<Text, _>(id)
+        .bind::<Text, _>(id.as_str())
         .bind::<BigInt, _>(reached)
         .bind::<BigInt, _>(i64::try_from(taken.len()).unwrap_or_default())
         .bind::<Nullable<BigInt>, _>(lost.map(|lost| lost.from))
@@ -149,23 +150,23 @@ async fn step(db: &mut Db, id: &str) -> QueryResult<Option<ReplayBatch>> {
 
 #[derive(QueryableByName)]
 struct Id {
-    #[diesel(sql_type = Text)]
-    id: String,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    id: RecordRef,
 }
 
 #[derive(QueryableByName)]
 struct EventId {
-    #[diesel(sql_type = Text)]
-    event_id: String,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    event_id: EventRef,
 }
 
 /// A running replay, with its endpoint's current event types and filter.
 #[derive(QueryableByName)]
 struct Replay {
-    #[diesel(sql_type = Text)]
-    endpoint_id: String,
-    #[diesel(sql_type = Text)]
-    tenant_id: String,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    endpoint_id: EndpointRef,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    tenant_id: TenantRef,
     /// The patterns of event types to replay; all types if empty.
     #[diesel(sql_type = Array<Text>)]
     narrowed: Vec<String>,
@@ -221,9 +222,9 @@ impl Replay {
         db: &mut Db,
         ids: &[&str],
         states: &[&str],
-    ) -> QueryResult<HashSet<String>> {
+    ) -> QueryResult<HashSet<EventRef>> {
         let found: Vec<EventId> = diesel::sql_query(HAVING)
-            .bind::<Text, _>(&self.endpoint_id)
+            .bind::<Text, _>(self.endpoint_id.as_str())
             .bind::<Array<Text>, _>(ids)
             .bind::<Array<Text>, _>(states)
             .load(db)

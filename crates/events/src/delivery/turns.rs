@@ -3,7 +3,12 @@
 //! Lanes share a node's capacity by a fixed pattern, which keeps retries and replays from starving.
 //! Tenants take turns within a lane, and endpoints take turns within a tenant.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    hash::Hash,
+};
+
+use authority_ids::{EndpointRef, TenantRef};
 
 use super::places::{DeliveryPlace, Places};
 
@@ -22,7 +27,7 @@ pub(super) struct Candidate {
 /// How many deliveries of an endpoint's lane to claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Share {
-    pub(super) endpoint_id: String,
+    pub(super) endpoint_id: EndpointRef,
     pub(super) lane: usize,
     pub(super) count: usize,
 }
@@ -34,8 +39,8 @@ pub(super) struct Turns {
     /// The number of the last turn. `tenants` and `endpoints` have the last turn of each tenant and
     /// endpoint. A tenant or endpoint without a turn comes first.
     number: u64,
-    tenants: HashMap<String, u64>,
-    endpoints: HashMap<String, u64>,
+    tenants: HashMap<TenantRef, u64>,
+    endpoints: HashMap<EndpointRef, u64>,
 }
 
 impl Turns {
@@ -94,18 +99,18 @@ impl Turns {
     pub(super) fn forget<'c>(&mut self, candidates: impl Iterator<Item = &'c Candidate>) {
         let places: Vec<&DeliveryPlace> = candidates.map(|candidate| &candidate.place).collect();
         if self.endpoints.len() > 2 * places.len() + 1024 {
-            let endpoints: HashSet<&String> = places.iter().map(|one| &one.endpoint_id).collect();
-            let tenants: HashSet<&String> = places.iter().map(|one| &one.tenant_id).collect();
+            let endpoints: HashSet<&EndpointRef> = places.iter().map(|one| &one.endpoint_id).collect();
+            let tenants: HashSet<&TenantRef> = places.iter().map(|one| &one.tenant_id).collect();
             self.endpoints.retain(|id, _| endpoints.contains(id));
             self.tenants.retain(|id, _| tenants.contains(id));
         }
     }
 }
 
-fn note(turns: &mut HashMap<String, u64>, name: &str, number: u64) {
+fn note<K: Clone + Eq + Hash>(turns: &mut HashMap<K, u64>, name: &K, number: u64) {
     match turns.get_mut(name) {
         Some(last) => *last = number,
-        None => drop(turns.insert(name.to_owned(), number)),
+        None => drop(turns.insert(name.clone(), number)),
     }
 }
 
@@ -117,7 +122,7 @@ mod tests {
     };
 
     fn place(endpoint: &str, tenant: &str, host: &str) -> DeliveryPlace {
-        let (endpoint_id, tenant_id) = (endpoint.to_owned(), tenant.to_owned());
+        let (endpoint_id, tenant_id) = (endpoint.into(), tenant.into());
         DeliveryPlace { endpoint_id, tenant_id, host: host.to_owned() }
     }
 

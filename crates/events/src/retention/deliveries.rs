@@ -4,6 +4,7 @@
 //! then, if its endpoint is paused or its tenant is suspended. Such a delivery can no longer be
 //! sent: it is cancelled, and its event counts as lost.
 
+use authority_ids::EndpointRef;
 use authority_store::{Db, RunQueryDsl};
 use diesel::{
     OptionalExtension, QueryResult, QueryableByName,
@@ -59,12 +60,12 @@ const DELETE: [&str; 2] = [
 ];
 
 /// Cancels a batch of open deliveries of deleted events. Returns `None` if there are none.
-pub(super) async fn cancel(db: &mut Db, endpoint_id: &str) -> QueryResult<Option<Lost>> {
-    let cursor = diesel::sql_query(CURSOR).bind::<Text, _>(endpoint_id).get_result(db).await;
+pub(super) async fn cancel(db: &mut Db, endpoint_id: &EndpointRef) -> QueryResult<Option<Lost>> {
+    let cursor = diesel::sql_query(CURSOR).bind::<Text, _>(endpoint_id.as_str()).get_result(db).await;
     let cursor: Option<Cursor> = cursor.optional()?;
     let Some(Cursor { oldest }) = cursor else { return Ok(None) };
     let gone: Vec<Gone> = diesel::sql_query(GONE)
-        .bind::<Text, _>(endpoint_id)
+        .bind::<Text, _>(endpoint_id.as_str())
         .bind::<BigInt, _>(oldest)
         .bind::<BigInt, _>(MOST)
         .load(db)

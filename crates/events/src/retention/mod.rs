@@ -16,6 +16,7 @@ mod log;
 use std::time::{Duration, Instant};
 
 use authority_process::worker::{Next, Worker};
+use authority_ids::EndpointRef;
 use authority_store::{self as store, Db, RunQueryDsl, Scope, Store, locks};
 use diesel::{
     QueryResult, QueryableByName,
@@ -65,7 +66,8 @@ impl Run {
         for tenant_id in self.ids(log::TENANTS, None).await? {
             let done = self.delete(Kind::Events, &tenant_id).await?;
             for endpoint_id in self.ids(deliveries::OF_TENANT, Some(&tenant_id)).await? {
-                self.cancel(&endpoint_id).await?;
+                let endpoint_id = EndpointRef::from(endpoint_id);
+            self.cancel(&endpoint_id).await?;
             }
             if !done {
                 return Ok(false);
@@ -118,9 +120,9 @@ impl Run {
     }
 
     /// Cancels the endpoint's open deliveries of deleted events.
-    async fn cancel(&self, endpoint_id: &str) -> Result<(), store::Error> {
+    async fn cancel(&self, endpoint_id: &EndpointRef) -> Result<(), store::Error> {
         loop {
-            let id = endpoint_id.to_owned();
+            let id = endpoint_id.clone();
             let cancelled = self.store.write_tx(&Scope::service(), async move |db| {
                 Ok::<_, store::Error>(deliveries::cancel(db, &id).await?)
             });

@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use authority_ids::{EndpointRef, TenantRef};
 use tokio::time::Instant;
 
 use super::{
@@ -23,7 +24,7 @@ use super::{
 use line::{FIRST, Line};
 
 pub(super) struct Queue {
-    lines: HashMap<String, Line>,
+    lines: HashMap<EndpointRef, Line>,
     turns: Turns,
     running: Places,
     claimed: Places,
@@ -33,10 +34,10 @@ pub(super) struct Queue {
 
 /// How many more deliveries may be claimed for each endpoint and lane.
 #[derive(Clone, Default)]
-pub(super) struct Rooms(HashMap<String, [usize; LANES]>);
+pub(super) struct Rooms(HashMap<EndpointRef, [usize; LANES]>);
 
 impl Rooms {
-    pub(super) fn of(&self, endpoint_id: &str) -> [usize; LANES] {
+    pub(super) fn of(&self, endpoint_id: &EndpointRef) -> [usize; LANES] {
         self.0.get(endpoint_id).copied().unwrap_or([FIRST; LANES])
     }
 }
@@ -74,7 +75,7 @@ impl Queue {
     pub(super) fn take(
         &mut self,
         jobs: Vec<Job>,
-        more: &HashSet<String>,
+        more: &HashSet<EndpointRef>,
         now: Instant,
     ) -> Vec<Arc<Job>> {
         let mut refused = Vec::new();
@@ -115,7 +116,9 @@ impl Queue {
         let is_at_limit =
             |line: &Line| line.is_paced(now) || self.running.are_of_endpoint(&line.candidate.place);
         let endpoints = self.lines.iter().filter(|(_, line)| is_at_limit(line));
-        endpoints.map(|(id, _)| id).chain(self.running.full_tenants()).cloned().collect()
+        let endpoints = endpoints.map(|(id, _)| id.as_str());
+        let tenants = self.running.full_tenants().map(TenantRef::as_str);
+        endpoints.chain(tenants).map(str::to_owned).collect()
     }
 
     /// Returns the earliest time at which an endpoint may continue after its rate limit's pause.
@@ -179,7 +182,7 @@ impl Queue {
     }
 
     /// Removes all waiting deliveries of an endpoint.
-    pub(super) fn release(&mut self, endpoint_id: &str) -> Vec<Arc<Job>> {
+    pub(super) fn release(&mut self, endpoint_id: &EndpointRef) -> Vec<Arc<Job>> {
         self.lines.get_mut(endpoint_id).map(Line::empty).unwrap_or_default()
     }
 

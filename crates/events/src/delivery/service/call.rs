@@ -5,6 +5,7 @@ use authority_api::{
     idempotency::IdempotencyKey,
     identity::{Caller, admitted},
 };
+use authority_ids::TenantRef;
 use authority_model::{record::RpcRequest, validate::Validate};
 use authority_store::{self as store, Db, RunQueryDsl};
 use diesel::{
@@ -32,8 +33,8 @@ impl<T: RpcRequest + Validate> Call<T> {
 /// An endpoint that is visible to the caller.
 #[derive(QueryableByName)]
 pub(super) struct Seen {
-    #[diesel(sql_type = Text)]
-    pub(super) tenant_id: String,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    pub(super) tenant_id: TenantRef,
     #[diesel(sql_type = Text)]
     pub(super) tenant_state: String,
     #[diesel(sql_type = Array<Text>)]

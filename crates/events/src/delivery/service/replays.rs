@@ -7,7 +7,7 @@ use authority_api::{
     idempotency::{Done, execute},
     identity::Caller,
 };
-use authority_ids::RecordId;
+use authority_ids::{EndpointRef, EventRef, RecordId, RecordRef};
 use authority_model::{
     proto::events::{
         CancelWebhookReplayRequest, ReplayEventRequest, ReplayEventResponse,
@@ -123,18 +123,20 @@ impl Shared {
         let (scope, now, by) = (caller.scope(), self.clock.now(), caller.actor.clone());
         let done = execute(&self.store, &scope, now, key, async move |db| {
             let endpoint = Seen::lock(db, &request.endpoint_id).await?;
-            let named = HashSet::from([(&*endpoint.tenant_id, &*request.id)]);
+            let (endpoint_id, id) =
+                (EndpointRef::from(request.endpoint_id), EventRef::from(request.id));
+            let named = HashSet::from([(&*endpoint.tenant_id, &id)]);
             let found = log::by_id(db, &named).await.map_err(store::Error::from)?.pop();
-            let event = found.ok_or_else(|| ApiError::not_found("event", &request.id))?;
-            if make::room(db, &request.endpoint_id).await.map_err(store::Error::from)? <= 0 {
+            let event = found.ok_or_else(|| ApiError::not_found("event", &id))?;
+            if make::room(db, &endpoint_id).await.map_err(store::Error::from)? <= 0 {
                 let text = "the endpoint has 10000 open deliveries; replay when some have ended";
                 return Err(ApiError::new(ErrorCode::LimitReached, text));
             }
-            let replay_id = String::from(RecordId::new(KIND, new_id()));
+            let replay_id = RecordRef::from(RecordId::new(KIND, new_id()));
             let replay = New {
                 id: &replay_id,
                 tenant_id: &endpoint.tenant_id,
-                endpoint_id: &request.endpoint_id,
+                endpoint_id: &endpoint_id,
                 state: "done",
                 after: event.sequence - 1,
                 until: event.sequence,
@@ -145,11 +147,10 @@ impl Shared {
                 created_by: &by,
             };
             replay.insert(db).await?;
-            let to =
-                Recipient { endpoint_id: &request.endpoint_id, tenant_id: &endpoint.tenant_id };
+            let to = Recipient { endpoint_id: &endpoint_id, tenant_id: &endpoint.tenant_id };
             let made = make::deliveries(db, to, Some(&replay_id), &[&event]).await;
             let delivery_id = made.map_err(store::Error::from)?.pop().unwrap_or_default();
-            Ok(ReplayEventResponse { replay_id, delivery_id })
+            Ok(ReplayEventResponse { replay_id: replay_id.into(), delivery_id })
         });
         let done = done.await?;
         self.wake.notify_one();

@@ -134,7 +134,7 @@ impl Shared {
         let endpoint = row.open(&self.keys, &self.rules, self.clock.now()).map_err(|error| {
             tracing::error!(
                 %error,
-                endpoint.id = row.endpoint_id,
+                endpoint.id = row.endpoint_id.as_str(),
                 "failed to open a webhook endpoint"
             );
             ApiError::plain(ErrorCode::Internal)
