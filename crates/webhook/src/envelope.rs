@@ -1,6 +1,7 @@
 //! The bytes of an event: written once, signed at each attempt, identical in every delivery and
 //! replay.
 
+use authority_ids::RecordId;
 use chrono::{DateTime, SecondsFormat, Timelike, Utc};
 use serde::Serialize;
 use serde_json::{
@@ -16,7 +17,6 @@ pub const MOST_EVIDENCE_REFS: usize = 16;
 /// The initial capacity in bytes. Most envelopes fit and need one allocation.
 const USUAL_ENVELOPE: usize = 1024;
 
-const ID_PREFIX: &str = "svc:event:";
 const ID_DIGITS: usize = 32;
 /// The greatest integer that every JSON reader represents exactly.
 const GREATEST_SEQUENCE: u64 = (1 << 53) - 1;
@@ -124,7 +124,7 @@ impl Event<'_> {
 }
 
 fn is_event_id(text: &str) -> bool {
-    let digits = text.strip_prefix(ID_PREFIX).unwrap_or_default();
+    let digits = text.strip_prefix(RecordId::EVENT).unwrap_or_default();
     let lower_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     digits.len() == ID_DIGITS && digits.bytes().all(lower_hex)
 }
