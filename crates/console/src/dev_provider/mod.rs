@@ -6,6 +6,7 @@ mod codes;
 use askama::Template;
 use authority_api::identity::dev_provider::{DevProvider, Holder, ISSUER};
 use authority_crypto::random;
+use authority_ids::TenantId;
 use authority_process::clock::Clock;
 use axum::{
     Router,
@@ -28,8 +29,8 @@ use codes::{Codes, Grant};
 
 /// The console's client.
 pub(crate) const CLIENT_ID: &str = "authority-console";
-/// The demonstration's tenant.
-const DEMO: &str = "svc:tenant:acme";
+/// The slug of the demonstration's tenant.
+const DEMO: &str = "acme";
 
 /// A person of the demonstration.
 struct Person {
@@ -124,7 +125,7 @@ impl DevPages {
 #[template(path = "dev_idp.html")]
 struct Choice {
     people: &'static [Person],
-    tenant: &'static str,
+    tenant: String,
     /// The request for a code, unchanged.
     asked: String,
     version: &'static str,
@@ -135,7 +136,8 @@ async fn choose(State(pages): State<DevPages>, RawQuery(query): RawQuery) -> Res
     if let Some(member) = pages.problem(&Pairs::read(asked.as_bytes())) {
         return refused(member);
     }
-    page(StatusCode::OK, &Choice { people: &PEOPLE, tenant: DEMO, asked, version: &VERSION })
+    let tenant = TenantId::complete(DEMO);
+    page(StatusCode::OK, &Choice { people: &PEOPLE, tenant, asked, version: &VERSION })
 }
 
 async fn chosen(State(pages): State<DevPages>, body: Bytes) -> Response {
@@ -148,7 +150,9 @@ async fn chosen(State(pages): State<DevPages>, body: Bytes) -> Response {
     let holder = match form.text("role") {
         "" | "owner" => Holder::Owner { email },
         role => Holder::Member {
-            tenant_id: form.one("tenant_id").unwrap_or(DEMO).to_owned(),
+            tenant_id: form
+                .one("tenant_id")
+                .map_or_else(|| TenantId::complete(DEMO), str::to_owned),
             role: role.to_owned(),
             email,
         },
