@@ -5,7 +5,7 @@
 //! canonicalizer.
 
 use authority_crypto::{Signer, random, sha256};
-use authority_ids::DecisionId;
+use authority_ids::{DecisionId, DelegationRef};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -120,7 +120,7 @@ struct Approvals<'a> {
 
 #[derive(Serialize)]
 struct Authority<'a> {
-    chain: &'a [String],
+    chain: &'a [DelegationRef],
     id: &'a str,
     kind: &'static str,
 }
@@ -296,13 +296,13 @@ mod tests {
         let approval = Approval {
             expires_at: at,
             given: vec![given("https://idp|\u{1f600}\"", true), given("b", false)],
-            id: "svc:approval:acme:1".to_owned(),
+            id: "svc:approval:acme:1".into(),
             same_question: true,
             same_subject: false,
             state: ApprovalState::Approved,
         };
         let key = |holder_id: &str, counts| CounterKey {
-            holder_id: holder_id.to_owned(),
+            holder_id: holder_id.into(),
             counts,
             window_seconds: 86_400,
             window_start: -1,
@@ -318,7 +318,7 @@ mod tests {
         }];
         let seen = Seen {
             approval: Some(&approval),
-            declined: Some(&Declined { approval_id: "svc:approval:acme:2".to_owned(), at }),
+            declined: Some(&Declined { approval_id: "svc:approval:acme:2".into(), at }),
             gathered: digest_text(&[1; 32]),
             open_requests: Some(OpenRequests { limit: 5, pending: 7 }),
             reality: Some(digest_text(&[2; 32])),

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use authority_ids::{DelegationRef, PrincipalRef};
 use authority_model::proto::approval::ApprovalAct;
 use chrono::{DateTime, Utc};
 
@@ -27,7 +28,7 @@ pub fn actor(act: &ApprovalAct) -> Person<'_> {
     Person { identity: &act.by, email: is_address.then_some(&act.name) }
 }
 
-fn addresses(acts: &[ApprovalAct]) -> Addresses {
+pub(super) fn addresses(acts: &[ApprovalAct]) -> Addresses {
     let known = acts.iter().map(actor);
     known.filter_map(|who| Some((who.identity.to_owned(), who.email?.to_owned()))).collect()
 }
@@ -90,12 +91,12 @@ pub fn decide_by(
 }
 
 impl TenantGraph {
-    /// Stores the signers of a delegation's current version.
-    pub(super) fn signed(&mut self, delegation_id: &str, standing: &[ApprovalAct]) {
-        if standing.is_empty() {
+    /// Stores the signers of a delegation's current version, with their addresses.
+    pub(super) fn signed(&mut self, delegation_id: &DelegationRef, signers: Addresses) {
+        if signers.is_empty() {
             self.signers.remove(delegation_id);
         } else {
-            self.signers.insert(delegation_id.to_owned(), addresses(standing));
+            self.signers.insert(delegation_id.clone(), signers);
         }
     }
 
@@ -133,13 +134,13 @@ impl TenantGraph {
     /// Returns `None` if all signatures count.
     pub fn standing_that_counts(
         &self,
-        subject: &str,
+        subject: &PrincipalRef,
         requesters: &Persons,
         chains: &[Chain],
     ) -> Option<Vec<Chain>> {
         let mut kept: Option<Vec<Chain>> = None;
         for (place, chain) in chains.iter().enumerate() {
-            let leaf: Vec<String> =
+            let leaf: Vec<DelegationRef> =
                 chain.0.first().map(|leaf| leaf.id.clone()).into_iter().collect();
             let proposed = ProposedAction { subject, chain: &leaf, requesters };
             for (height, link) in chain.0.iter().enumerate() {
@@ -183,7 +184,7 @@ impl TenantGraph {
     /// action, regardless of the requester.
     pub(super) fn lifting_for_anyone(
         &self,
-        subject: &str,
+        subject: &PrincipalRef,
         action: &str,
         reality: Arc<Reality>,
     ) -> Arc<Reality> {
@@ -199,7 +200,7 @@ impl TenantGraph {
     /// considered, not only the one in use.
     pub fn lifting_that_counts(
         &self,
-        subject: &str,
+        subject: &PrincipalRef,
         action: &str,
         requesters: &Persons,
         reality: &Arc<Reality>,

@@ -10,6 +10,8 @@ use std::{
     fmt,
 };
 
+use authority_ids::{DelegationRef, PrincipalRef};
+
 use super::{
     persons::{Person, Persons},
     tenant::TenantGraph,
@@ -19,9 +21,9 @@ use super::{
 #[derive(Clone, Copy, Debug)]
 pub struct ProposedAction<'a> {
     /// The principal that would act.
-    pub subject: &'a str,
+    pub subject: &'a PrincipalRef,
     /// The delegations that `subject` would act under. The delegations above them count too.
-    pub chain: &'a [String],
+    pub chain: &'a [DelegationRef],
     /// The people who made the request, and the people behind the API keys that made it.
     pub requesters: &'a Persons,
 }
@@ -65,7 +67,7 @@ impl fmt::Display for Barrier {
 
 /// The acting principal, the owners of agents and the delegators, each with its barrier.
 struct Interested {
-    principals: BTreeMap<String, Barrier>,
+    principals: BTreeMap<PrincipalRef, Barrier>,
     readable: bool,
 }
 
@@ -106,14 +108,14 @@ impl TenantGraph {
     }
 
     fn interested(&self, proposed: ProposedAction<'_>) -> Interested {
-        let mut principals: BTreeMap<String, Barrier> = BTreeMap::new();
+        let mut principals: BTreeMap<PrincipalRef, Barrier> = BTreeMap::new();
         // A principal with several barriers gets the strictest one.
-        let mut stands = |id: &str, barrier: Barrier| {
-            let known = principals.entry(id.to_owned()).or_insert(barrier);
+        let mut stands = |id: &PrincipalRef, barrier: Barrier| {
+            let known = principals.entry(id.clone()).or_insert(barrier);
             *known = barrier.min(*known);
         };
         stands(proposed.subject, Barrier::Subject);
-        let (mut agents, mut readable) = (BTreeSet::from([proposed.subject.to_owned()]), true);
+        let (mut agents, mut readable) = (BTreeSet::from([proposed.subject.clone()]), true);
         for id in proposed.chain {
             let chain = self.delegation(id).map(|leaf| self.chain(leaf)).unwrap_or_default();
             readable &= chain.0.last().is_some_and(|root| root.parent_id.is_none());
@@ -123,7 +125,7 @@ impl TenantGraph {
             }
         }
         // An owner of an owner also owns the agent.
-        let mut open: Vec<String> = agents.iter().cloned().collect();
+        let mut open: Vec<PrincipalRef> = agents.iter().cloned().collect();
         while let Some(id) = open.pop() {
             let owner = self.principals.get(&id).and_then(|owned| owned.owner_id.clone());
             let Some(owner) = owner else { continue };

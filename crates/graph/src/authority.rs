@@ -15,6 +15,7 @@ use authority_model::{
 use chrono::TimeDelta;
 
 use super::{
+    acts::addresses,
     delegation_row::delegation,
     fields::{ENDED, patterns, per_second, window},
     node::{self, Profile},
@@ -97,10 +98,10 @@ impl Authority for registry::Principal {
 impl Authority for registry::MemberOf {
     fn put(self, graph: &mut TenantGraph) {
         let window = window(self.joined_at, self.left_at).unwrap_or(ENDED);
-        let fact = records::Membership { team_id: self.team_id, window };
+        let fact = records::Membership { team_id: self.team_id.into(), window };
         graph.memberships.put(Arc::new(node::Membership {
-            id: self.id,
-            principal_id: self.principal_id,
+            id: self.id.into(),
+            principal_id: self.principal_id.into(),
             fact: Arc::new(fact),
         }));
     }
@@ -118,12 +119,14 @@ impl Authority for delegation::Delegation {
             graph.renewed.insert(self.id.as_str().into(), successor.as_str().into());
             return;
         }
-        graph.signed(&self.id, &self.standing);
-        graph.delegations.put(Arc::new(delegation(self)));
+        let signers = addresses(&self.standing);
+        let fact = delegation(self);
+        graph.signed(&fact.id, signers);
+        graph.delegations.put(Arc::new(fact));
     }
 
     fn remove(graph: &mut TenantGraph, id: &str) {
-        graph.signed(id, &[]);
+        graph.signers.remove(id);
         graph.renewed.remove(id);
         graph.delegations.remove(id);
     }
@@ -154,8 +157,8 @@ impl Authority for registry::GrantedAccessTo {
         // An unreadable level becomes the lowest level.
         let access_level = AccessLevel::from_word(&self.access_level).unwrap_or(AccessLevel::Read);
         graph.grants.put(Arc::new(records::Grant {
-            id: self.id,
-            resource_id: self.resource_id,
+            id: self.id.into(),
+            resource_id: self.resource_id.into(),
             grantee_id: self.grantee_id,
             grantee_kind: self.grantee_kind,
             access_level,
@@ -173,7 +176,7 @@ impl Authority for registry::StopSignal {
         if self.known_state() == Some(StopSignalState::Lifted) {
             graph.stop_signals.remove(&self.id);
         } else {
-            let fact = records::StopSignal { id: self.id, actor_id: self.actor_id };
+            let fact = records::StopSignal { id: self.id.into(), actor_id: self.actor_id.into() };
             graph.stop_signals.put(Arc::new(fact));
         }
     }
@@ -190,10 +193,10 @@ impl Authority for registry::Quarantine {
         } else {
             // The delegation is already in the graph, because delegations are put before quarantines.
             // A delegation never moves to another line.
-            let delegation_id = self.delegation_id.map(|id| graph.line_of(id));
+            let delegation_id = self.delegation_id.map(|id| graph.line_of(id.into()));
             graph.quarantines.put(Arc::new(records::Quarantine {
-                id: self.id,
-                subject_id: self.subject_id,
+                id: self.id.into(),
+                subject_id: self.subject_id.map(Into::into),
                 // An unreadable pattern covers every action.
                 action: self.action.and_then(|action| action.parse().ok()),
                 delegation_id,
@@ -244,7 +247,7 @@ impl Authority for registry::Model {
             live: self.known_state() == Some(ModelState::Active),
             risk_tier: self.risk_tier.map(tier),
             actions: patterns(&self.actions),
-            id: self.id,
+            id: self.id.into(),
         }));
     }
 
@@ -258,7 +261,7 @@ impl Authority for registry::ExternalApp {
         graph.external_apps.put(Arc::new(records::ExternalApp {
             live: self.known_state() == Some(ExternalAppState::Active),
             actions: patterns(&self.actions),
-            id: self.id,
+            id: self.id.into(),
         }));
     }
 
@@ -271,11 +274,11 @@ impl Authority for registry::Resource {
     fn put(self, graph: &mut TenantGraph) {
         graph.resources.put(Arc::new(records::Resource {
             live: self.known_state() == Some(ResourceState::Active),
-            workspace_id: self.workspace_id,
+            workspace_id: self.workspace_id.map(Into::into),
             kind: self.kind,
             name: self.name,
             sensitivity: self.sensitivity,
-            id: self.id,
+            id: self.id.into(),
         }));
     }
 
@@ -287,7 +290,7 @@ impl Authority for registry::Resource {
 impl Authority for registry::Workspace {
     fn put(self, graph: &mut TenantGraph) {
         let live = self.known_state() == Some(WorkspaceState::Active);
-        graph.workspaces.put(Arc::new(records::Workspace { id: self.id, live }));
+        graph.workspaces.put(Arc::new(records::Workspace { id: self.id.into(), live }));
     }
 
     fn remove(graph: &mut TenantGraph, id: &str) {
@@ -299,9 +302,13 @@ impl Authority for registry::Project {
     fn put(self, graph: &mut TenantGraph) {
         graph.projects.put(Arc::new(records::Project {
             live: self.known_state() == Some(ProjectState::Active),
-            workspace_id: self.workspace_id,
-            visible_in_workspaces: self.visible_in_workspaces,
-            id: self.id,
+            workspace_id: self.workspace_id.map(Into::into),
+            visible_in_workspaces: self
+                .visible_in_workspaces
+                .into_iter()
+                .map(Into::into)
+                .collect(),
+            id: self.id.into(),
         }));
     }
 
@@ -315,7 +322,7 @@ impl Authority for registry::Policy {
         let active = self.known_state() == Some(PolicyState::Active);
         if let Some(text) = self.cedar.filter(|_| active) {
             graph.policies.put(Arc::new(node::Policy {
-                id: self.id,
+                id: self.id.into(),
                 version: self.version.into(),
                 sha256: hex::encode(sha256(text.as_bytes())),
                 text,
@@ -335,8 +342,8 @@ impl Authority for registry::Policy {
 impl Authority for registry::AppliesTo {
     fn put(self, graph: &mut TenantGraph) {
         graph.applies_to.put(Arc::new(node::AppliesTo {
-            id: self.id,
-            policy_id: self.policy_id,
+            id: self.id.into(),
+            policy_id: self.policy_id.into(),
             target: self.target_class,
         }));
     }

@@ -48,18 +48,18 @@ pub(super) fn delegation(row: delegation::Delegation) -> records::Delegation {
             }),
             jurisdictions: row.jurisdictions,
             hours: hours.flatten(),
-            resource_ids: row.resource_ids,
-            workspace_ids: row.workspace_ids,
+            resource_ids: row.resource_ids.into_iter().map(Into::into).collect(),
+            workspace_ids: row.workspace_ids.into_iter().map(Into::into).collect(),
             purposes: row.purposes,
             max_risk_tier: row
                 .max_risk_tier
                 .map(|word| RiskTier::from_word(&word).unwrap_or(RiskTier::Minimal)),
         },
         line_id: row.line_id.map(String::into_boxed_str),
-        id: row.id,
-        parent_id: row.parent_id,
-        delegator_id: row.delegator_id.unwrap_or_default(),
-        delegate_id: row.delegate_id,
+        id: row.id.into(),
+        parent_id: row.parent_id.map(Into::into),
+        delegator_id: row.delegator_id.unwrap_or_default().into(),
+        delegate_id: row.delegate_id.into(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Describes the authority of an entity and its grantors.
 
+use authority_ids::{DelegationRef, PrincipalRef};
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
@@ -19,7 +20,7 @@ pub struct GrantView {
     pub kind: &'static str,
     pub id: String,
     /// The ids from the delegation itself up to its root.
-    pub chain: Vec<String>,
+    pub chain: Vec<DelegationRef>,
     pub actions: Vec<String>,
     pub bounds: Map<String, Value>,
     /// `active`, or a word for the reason why the authority is not active.
@@ -35,12 +36,12 @@ type Problem = (&'static str, String);
 
 impl TenantGraph {
     /// Whether the tenant has a principal with this id.
-    pub fn has_principal(&self, id: &str) -> bool {
+    pub fn has_principal(&self, id: &PrincipalRef) -> bool {
         self.principals.get(id).is_some()
     }
 
     /// Returns all authorities of a principal at a time, ordered by kind and id.
-    pub fn grants_of(&self, principal_id: &str, at: DateTime<Utc>) -> Vec<GrantView> {
+    pub fn grants_of(&self, principal_id: &PrincipalRef, at: DateTime<Utc>) -> Vec<GrantView> {
         // An inactive principal cannot use its grants.
         let inactive = (!self.is_active(principal_id))
             .then(|| ("subject_suspended", format!("{principal_id} is not active")));
@@ -80,7 +81,7 @@ impl TenantGraph {
         let acts_in = self.acts_in.on(principal_id).iter().map(|node| {
             let row = &node.fact;
             let actions = row.allowed_actions.as_deref().map(texts).unwrap_or_default();
-            let workspace = ("workspace_id".to_owned(), row.workspace_id.clone().into());
+            let workspace = ("workspace_id".to_owned(), row.workspace_id.as_str().into());
             let live = self.workspaces.get(&row.workspace_id).is_some_and(|place| place.live);
             let gone = (!live).then(|| unavailable(&row.workspace_id));
             let problem = window_problem(&row.id, row.window, at).or(gone);
@@ -90,7 +91,7 @@ impl TenantGraph {
         each.map(|(view, problem)| with_problem(view, inactive.clone().or(problem))).collect()
     }
 
-    fn is_active(&self, principal_id: &str) -> bool {
+    fn is_active(&self, principal_id: &PrincipalRef) -> bool {
         self.principals.get(principal_id).is_some_and(|principal| principal.fact.active)
     }
 

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use authority_ids::{EntityRef, PrincipalRef};
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
@@ -34,32 +35,33 @@ pub struct Profile {
 
 pub(super) struct Principal {
     pub(super) fact: Arc<records::Principal>,
-    pub(super) model_id: Option<String>,
+    pub(super) model_id: Option<EntityRef>,
     /// The principal that owns this principal.
-    pub(super) owner_id: Option<String>,
+    pub(super) owner_id: Option<PrincipalRef>,
 }
 
 pub(super) struct Membership {
-    pub(super) id: String,
-    pub(super) principal_id: String,
+    pub(super) id: EntityRef,
+    pub(super) principal_id: PrincipalRef,
     pub(super) fact: Arc<records::Membership>,
 }
 
 pub(super) struct ActsIn {
-    pub(super) principal_id: String,
+    pub(super) principal_id: PrincipalRef,
     pub(super) fact: Arc<records::ActsIn>,
 }
 
 /// A `uses` row. The used record may change, and is looked up when facts are gathered.
 pub(super) struct Uses {
-    pub(super) agent_id: String,
+    pub(super) agent_id: PrincipalRef,
+    /// The id of the used record, or an action.
     pub(super) used_id: String,
     pub(super) used_kind: String,
     pub(super) row: Arc<records::UsesRow>,
 }
 
 pub(super) struct Policy {
-    pub(super) id: String,
+    pub(super) id: EntityRef,
     pub(super) version: i64,
     pub(super) text: String,
     /// Lower-case hex SHA-256 of the text.
@@ -68,8 +70,8 @@ pub(super) struct Policy {
 }
 
 pub(super) struct AppliesTo {
-    pub(super) id: String,
-    pub(super) policy_id: String,
+    pub(super) id: EntityRef,
+    pub(super) policy_id: EntityRef,
     /// The stored text. An unreadable target applies everywhere.
     pub(super) target: String,
 }

@@ -3,6 +3,7 @@
 //! Principals are found by `external_subject` and by e-mail address. Deleted principals are
 //! included: a deleted person must not be treated like a person who was never registered.
 
+use authority_ids::PrincipalRef;
 use authority_model::proto::registry;
 
 use super::{
@@ -22,7 +23,7 @@ enum State {
 
 /// A principal, under a name that a token may contain.
 struct Named {
-    id: String,
+    id: PrincipalRef,
     /// The `external_subject`, or the normalised e-mail address.
     name: String,
     state: State,
@@ -60,7 +61,7 @@ impl People {
             (false, false) => State::Inactive,
         };
         let human = principal.fact.class == PrincipalClass::Human;
-        let named = |name: String| Named { id: row.id.clone(), name, state, human }.into();
+        let named = |name: String| Named { id: row.id.as_str().into(), name, state, human }.into();
         // An empty name does not count.
         let present = |name: &String| !name.is_empty();
         if let Some(subject) = row.external_subject.clone().filter(present) {
@@ -154,7 +155,7 @@ mod tests {
         let mut graph = TenantGraph::default();
         for one in principals {
             let row = registry::Principal {
-                id: one.id.to_owned(),
+                id: one.id.into(),
                 tenant_id: "svc:tenant:acme".to_owned(),
                 principal_class: one.class.to_owned(),
                 state: Some(one.state.to_owned()),
@@ -225,7 +226,7 @@ mod tests {
     fn a_changed_principal_is_found_by_its_present_names() {
         let mut graph = graph(&[TestPrincipal { state: "suspended", ..ANN }]);
         let row = registry::Principal {
-            id: ANN.id.to_owned(),
+            id: ANN.id.into(),
             principal_class: "human".to_owned(),
             state: Some("suspended".to_owned()),
             email: Some("bob@acme.example".to_owned()),

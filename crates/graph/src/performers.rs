@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use authority_ids::{DelegationRef, PrincipalRef};
 use authority_decision::pattern::covered;
 
 use super::tenant::TenantGraph;
@@ -10,7 +11,7 @@ use super::tenant::TenantGraph;
 impl TenantGraph {
     /// Returns the principals that hold a delegation for the action, and all agents with `uses`
     /// rows.
-    pub fn performers(&self, action: &str) -> BTreeSet<String> {
+    pub fn performers(&self, action: &str) -> BTreeSet<PrincipalRef> {
         let delegations = self.delegations.iter();
         let held = delegations.filter(|held| covered(&held.actions, action));
         let agents = self.uses.iter().map(|row| row.agent_id.clone());
@@ -18,7 +19,7 @@ impl TenantGraph {
     }
 
     /// Returns the delegations that cover the action for this principal, in any state.
-    pub fn delegations_for(&self, subject: &str, action: &str) -> Vec<String> {
+    pub fn delegations_for(&self, subject: &PrincipalRef, action: &str) -> Vec<DelegationRef> {
         let held = self.delegations.on(subject).iter();
         held.filter(|held| covered(&held.actions, action)).map(|held| held.id.clone()).collect()
     }

@@ -4,6 +4,7 @@
 //! An unreadable field becomes the strictest fact: an anchor that grounds every action and cannot
 //! be judged, or a drift event that denies and applies to all. An unreadable override is left out.
 
+use authority_ids::EntityRef;
 use authority_decision::{
     Pattern,
     levels::RuntimeEffect,
@@ -50,7 +51,7 @@ impl From<AnchorRow> for Anchor {
         let is_readable =
             known && anchor_type.is_some() && actions.is_some() && freshness != Some(None);
         Self {
-            id: row.id,
+            id: row.id.into(),
             version: row.version.into(),
             anchor_type: anchor_type.unwrap_or(AnchorType::SystemOfRecord),
             active: (row.status == "active" || !known) && row.deleted_at.is_none(),
@@ -118,7 +119,7 @@ impl From<HeadRow> for AnchorHead {
         let parts = (row.snapshot_id, row.sampled_at, row.content_hash);
         let newest = if let (Some(id), Some(sampled_at), Some(content_hash)) = parts {
             let (valid_until, contested) = (row.valid_until, row.contested);
-            Some(Snapshot { id, sampled_at, valid_until, content_hash, contested })
+            Some(Snapshot { id: id.into(), sampled_at, valid_until, content_hash, contested })
         } else {
             None
         };
@@ -128,7 +129,7 @@ impl From<HeadRow> for AnchorHead {
 
 impl Authority for HeadRow {
     fn put(self, graph: &mut TenantGraph) {
-        graph.world.heads.insert(self.id.clone(), self.into());
+        graph.world.heads.insert(self.id.as_str().into(), self.into());
     }
 
     fn remove(graph: &mut TenantGraph, id: &str) {
@@ -159,10 +160,16 @@ impl Authority for OverrideRow {
     fn put(self, graph: &mut TenantGraph) {
         let Some(lifts) = read::<Vec<Lifted>>(self.lifts) else { return };
         let makers: Vec<Maker> = read(self.makers).unwrap_or_default();
-        graph.override_makers.insert(self.id.clone(), makers);
-        let (check_id, action, actor_id) = (self.id.clone(), self.action, self.actor_id);
-        let lifting = Override { check_id, action, actor_id, until: self.until, lifts };
-        graph.world.overrides.insert(self.id, lifting.into());
+        let check_id = EntityRef::from(self.id);
+        graph.override_makers.insert(check_id.clone(), makers);
+        let lifting = Override {
+            check_id: check_id.clone(),
+            action: self.action,
+            actor_id: self.actor_id.map(Into::into),
+            until: self.until,
+            lifts,
+        };
+        graph.world.overrides.insert(check_id, lifting.into());
     }
 
     fn remove(graph: &mut TenantGraph, id: &str) {
@@ -199,13 +206,14 @@ impl Owned for DriftRow {
 impl Authority for DriftRow {
     fn put(self, graph: &mut TenantGraph) {
         if self.status == "resolved" || self.deleted_at.is_some() {
-            graph.world.drifts.remove(&self.id);
+            graph.world.drifts.remove(self.id.as_str());
             return;
         }
+        let id = EntityRef::from(self.id);
         let drift = Drift {
-            id: self.id.clone(),
+            id: id.clone(),
             drift_type: self.drift_type,
-            actor_id: self.actor_entity_id.or(self.subject_id),
+            actor_id: self.actor_entity_id.or(self.subject_id).map(Into::into),
             action: self.action.parse().ok(),
             effect: RuntimeEffect::from_word(&self.recommended_runtime_effect)
                 .unwrap_or(RuntimeEffect::Deny),
@@ -213,7 +221,7 @@ impl Authority for DriftRow {
             since: self.detected_at.max(self.applies_since),
             until_fresh: self.until_fresh.and_then(read).unwrap_or_default(),
         };
-        graph.world.drifts.insert(self.id, drift.into());
+        graph.world.drifts.insert(id, drift.into());
     }
 
     fn remove(graph: &mut TenantGraph, id: &str) {

@@ -26,7 +26,7 @@ pub(super) fn tenant(row: &registry::Tenant, valid_for_seconds: u32) -> records:
     let own = row.valid_for_seconds.and_then(|seconds| u32::try_from(seconds).ok());
     let rules = row.gate.iter().flat_map(|gate| &gate.tightenings);
     records::Tenant {
-        id: row.id.clone(),
+        id: row.id.as_str().into(),
         active: row.known_state() == Some(TenantState::Active) && row.deleted_at.is_none(),
         require_declaration: row.require_declaration,
         gate: rules.map(tightening).collect(),
@@ -71,12 +71,12 @@ pub(super) fn principal(row: &registry::Principal) -> node::Principal {
         active: row.known_state() == Some(PrincipalState::Active) && class.is_some(),
         class: class.unwrap_or(PrincipalClass::ExternalApp),
         name: row.name.as_ref().unwrap_or(&row.display_name).clone(),
-        id: row.id.clone(),
+        id: row.id.as_str().into(),
     };
     node::Principal {
         fact: Arc::new(fact),
-        model_id: row.model_id.clone(),
-        owner_id: row.owner_principal_id.clone(),
+        model_id: row.model_id.as_deref().map(Into::into),
+        owner_id: row.owner_principal_id.as_deref().map(Into::into),
     }
 }
 
@@ -88,7 +88,7 @@ pub(super) fn uses(row: registry::Uses) -> node::Uses {
     // An absent number means granted. Any number other than 1 means denied.
     let allowed = row.allowed.unwrap_or(1) == 1;
     let facts = records::UsesRow {
-        id: row.id,
+        id: row.id.into(),
         allowed,
         // An unreadable period has ended for a grant, and continues for a denial.
         window: window(row.since, row.until).unwrap_or(if allowed {
@@ -99,7 +99,7 @@ pub(super) fn uses(row: registry::Uses) -> node::Uses {
         constraints,
     };
     node::Uses {
-        agent_id: row.agent_id,
+        agent_id: row.agent_id.into(),
         used_id: row.used_id,
         used_kind: row.used_kind,
         row: Arc::new(facts),
@@ -112,12 +112,12 @@ pub(super) fn acts_in(row: registry::ActsIn) -> node::ActsIn {
             .map_or_else(|_| Vec::new(), |list| patterns(&list))
     });
     let fact = records::ActsIn {
-        id: row.id,
-        workspace_id: row.workspace_id,
+        id: row.id.into(),
+        workspace_id: row.workspace_id.into(),
         window: window(row.since, row.until).unwrap_or(ENDED),
         allowed_actions,
     };
-    node::ActsIn { principal_id: row.principal_id, fact: Arc::new(fact) }
+    node::ActsIn { principal_id: row.principal_id.into(), fact: Arc::new(fact) }
 }
 
 pub(super) fn purpose(row: registry::Purpose) -> records::Purpose {
@@ -133,6 +133,6 @@ pub(super) fn purpose(row: registry::Purpose) -> records::Purpose {
         allowed_actions: patterns(&row.allowed_actions),
         jurisdictions: row.jurisdictions,
         window: window(row.not_before, row.expires_at).unwrap_or(ENDED),
-        id: row.id,
+        id: row.id.into(),
     }
 }

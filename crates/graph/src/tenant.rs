@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use authority_ids::{DelegationRef, EntityRef, PrincipalRef};
 use tokio::sync::watch;
 
 use super::{
@@ -48,9 +49,9 @@ pub struct TenantGraph {
     pub(super) renewed: HashMap<Box<str>, Box<str>>,
     /// Signers of delegations, by delegation. Most delegations have no standing approval and are
     /// not listed.
-    pub(super) signers: HashMap<String, Addresses>,
+    pub(super) signers: HashMap<DelegationRef, Addresses>,
     /// Makers of overrides, by check.
-    pub(super) override_makers: HashMap<String, Vec<node::Maker>>,
+    pub(super) override_makers: HashMap<EntityRef, Vec<node::Maker>>,
     pub(super) uses: Indexed<node::Uses>,
     pub(super) acts_in: Indexed<node::ActsIn>,
     pub(super) grants: Indexed<records::Grant>,
@@ -184,15 +185,15 @@ impl TenantGraph {
             let present = &delegations.first()?.0.first()?.id;
             (present != named).then(|| present.clone())
         });
-        let project = found(&self.projects, request.project_id.as_deref());
-        let resource = found(&self.resources, request.resource_id.as_deref());
+        let project = found(&self.projects, request.project_id.as_ref());
+        let resource = found(&self.resources, request.resource_id.as_ref());
         let policies = self.index.candidates(PolicyKeys {
             action: &request.action,
             purpose: request.purpose.as_deref(),
             principal_class: subject.map(|subject| subject.fact.class),
             resource_kind: resource.as_ref().map(|resource| resource.kind.as_str()),
         });
-        let tool = found(&self.tools, request.tool_id.as_deref());
+        let tool = found(&self.tools, request.tool_id.as_ref());
         let joined_terms = match request.tool_id {
             Some(_) => None,
             None => self.tool_index.joined(&request.action),
@@ -204,7 +205,7 @@ impl TenantGraph {
             revision: self.revision,
             tenant: self.tenant.clone().filter(|_| !self.unreadable),
             subject: subject.map(|subject| Arc::clone(&subject.fact)),
-            model: found(&self.models, subject.and_then(|subject| subject.model_id.as_deref())),
+            model: found(&self.models, subject.and_then(|subject| subject.model_id.as_ref())),
             memberships: self
                 .memberships
                 .on(&request.subject)
@@ -226,7 +227,7 @@ impl TenantGraph {
                 .cloned(),
             tool,
             joined_terms,
-            workspace: found(&self.workspaces, request.workspace_id.as_deref()),
+            workspace: found(&self.workspaces, request.workspace_id.as_ref()),
             acts_in: self.acts_in_for(request, project.as_deref()),
             grants: [&request.resource_id, &request.project_id]
                 .into_iter()
@@ -259,15 +260,15 @@ impl TenantGraph {
     }
 
     /// Returns the delegation with this id. If it was renewed, returns its newest successor.
-    pub(super) fn delegation(&self, id: &str) -> Option<&Arc<records::Delegation>> {
-        let line = std::iter::successors(Some(id), |id| self.renewed.get(*id).map(|next| &**next));
+    pub(super) fn delegation(&self, id: &DelegationRef) -> Option<&Arc<records::Delegation>> {
+        let line = std::iter::successors(Some(id.as_str()), |id| self.renewed.get(*id).map(|next| &**next));
         line.take(self.renewed.len() + 1).find_map(|id| self.delegations.get(id))
     }
 
     /// Returns the line that a delegation shares with its renewals, or the id of an unknown
     /// delegation.
-    pub(super) fn line_of(&self, id: String) -> String {
-        self.delegation(&id).map_or(id, |present| present.line().to_owned())
+    pub(super) fn line_of(&self, id: DelegationRef) -> DelegationRef {
+        self.delegation(&id).map_or(id, |present| present.line().into())
     }
 
     /// Returns a delegation with all delegations above it.
@@ -325,7 +326,11 @@ impl TenantGraph {
     }
 
     /// Returns a principal's rows that can cover or deny the action or its tool.
-    fn uses_of<'t>(&'t self, id: &str, request: &'t Draft) -> impl Iterator<Item = Uses> + use<'t> {
+    fn uses_of<'t>(
+        &'t self,
+        id: &PrincipalRef,
+        request: &'t Draft,
+    ) -> impl Iterator<Item = Uses> + use<'t> {
         let rows = self.uses.on(id).iter();
         let rows = rows.map(|node| Uses { row: Arc::clone(&node.row), used: self.used(node) });
         rows.filter(|uses| match &uses.used {
@@ -352,7 +357,7 @@ impl TenantGraph {
                 let app = self.external_apps.get(&node.used_id).cloned();
                 app.map_or_else(missing, Used::ExternalApp)
             }
-            "resource" => Used::Resource(node.used_id.clone()),
+            "resource" => Used::Resource(node.used_id.as_str().into()),
             _ => missing(),
         }
     }
@@ -366,7 +371,7 @@ impl TenantGraph {
         let reached = project
             .into_iter()
             .flat_map(|project| project.workspace_id.iter().chain(&project.visible_in_workspaces));
-        let asked: HashSet<&String> = request.workspace_id.iter().chain(reached).collect();
+        let asked: HashSet<&EntityRef> = request.workspace_id.iter().chain(reached).collect();
         self.acts_in
             .on(&request.subject)
             .iter()
@@ -376,6 +381,9 @@ impl TenantGraph {
     }
 }
 
-fn found<T: super::indexed::IndexedRow>(rows: &ById<T>, id: Option<&str>) -> Option<Arc<T>> {
+fn found<T: super::indexed::IndexedRow>(
+    rows: &ById<T>,
+    id: Option<&EntityRef>,
+) -> Option<Arc<T>> {
     rows.get(id?).cloned()
 }

@@ -8,6 +8,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use authority_ids::EntityRef;
 use authority_decision::{
     JoinedTerms, Pattern,
     pattern::prefixes,
@@ -25,7 +26,7 @@ struct Performer {
 /// The tools of one action pattern, by id.
 #[derive(Default)]
 struct Group {
-    tools: BTreeMap<String, Performer>,
+    tools: BTreeMap<EntityRef, Performer>,
     joined: OnceLock<Option<Arc<JoinedTerms>>>,
     typed: OnceLock<Option<Agreement>>,
 }
@@ -50,7 +51,7 @@ impl Group {
 /// All tools with terms that apply.
 #[derive(Default)]
 pub(super) struct ToolIndex {
-    by_id: HashMap<String, Arc<Tool>>,
+    by_id: HashMap<EntityRef, Arc<Tool>>,
     /// The number of tools that declare the types of their input.
     typing: usize,
     exact: HashMap<String, Group>,
@@ -145,7 +146,7 @@ mod tests {
 
     fn tool(id: &str, actions: &[&str], risk_tier: RiskTier) -> Arc<Tool> {
         Arc::new(Tool {
-            id: id.to_owned(),
+            id: id.into(),
             live: true,
             workspace_id: None,
             actions: actions.iter().map(|text| text.parse().unwrap()).collect(),
@@ -160,7 +161,7 @@ mod tests {
         })
     }
 
-    fn tier(index: &ToolIndex, action: &str) -> Option<(RiskTier, String)> {
+    fn tier(index: &ToolIndex, action: &str) -> Option<(RiskTier, EntityRef)> {
         let terms = index.joined(action)?;
         Some((terms.risk_tier.strictest?, terms.risk_tier.tool_id.clone()?))
     }
@@ -172,16 +173,16 @@ mod tests {
         index.put(tool("t3", &["a.b.c", "a.*"], RiskTier::Limited), Members::new());
         index.put(tool("t2", &["a.b.*", "x"], RiskTier::High), Members::new());
         index.put(tool("t1", &["*"], RiskTier::Minimal), Members::new());
-        assert_eq!(tier(&index, "a.b.c"), Some((RiskTier::High, "t2".to_owned())));
-        assert_eq!(tier(&index, "a.b"), Some((RiskTier::Limited, "t3".to_owned())));
-        assert_eq!(tier(&index, "y"), Some((RiskTier::Minimal, "t1".to_owned())));
+        assert_eq!(tier(&index, "a.b.c"), Some((RiskTier::High, "t2".into())));
+        assert_eq!(tier(&index, "a.b"), Some((RiskTier::Limited, "t3".into())));
+        assert_eq!(tier(&index, "y"), Some((RiskTier::Minimal, "t1".into())));
         let declarations = &index.joined("a.b.c").unwrap().declarations;
         let tiers: Vec<_> = declarations.iter().filter_map(|own| own.risk_tier).collect();
         assert_eq!(tiers, [RiskTier::Minimal, RiskTier::Limited, RiskTier::High]);
 
         index.put(tool("t2", &["x"], RiskTier::Prohibited), Members::new());
-        assert_eq!(tier(&index, "a.b.c"), Some((RiskTier::Limited, "t3".to_owned())));
-        assert_eq!(tier(&index, "x"), Some((RiskTier::Prohibited, "t2".to_owned())));
+        assert_eq!(tier(&index, "a.b.c"), Some((RiskTier::Limited, "t3".into())));
+        assert_eq!(tier(&index, "x"), Some((RiskTier::Prohibited, "t2".into())));
         for id in ["t1", "t2", "t3", "t4"] {
             index.remove(id);
         }
@@ -226,7 +227,7 @@ mod tests {
         let first = index.joined("a.b").unwrap();
         assert!(Arc::ptr_eq(&first, &index.joined("a.b").unwrap()));
         index.put(tool("t7", &["a.b"], RiskTier::High), Members::new());
-        assert_eq!(tier(&index, "a.b"), Some((RiskTier::High, "t7".to_owned())));
+        assert_eq!(tier(&index, "a.b"), Some((RiskTier::High, "t7".into())));
     }
 
     #[test]
@@ -235,6 +236,6 @@ mod tests {
         index.put(tool("b", &["a.b"], RiskTier::High), Members::new());
         index.put(tool("a", &["a.*"], RiskTier::High), Members::new());
         index.put(tool("c", &["*"], RiskTier::Limited), Members::new());
-        assert_eq!(tier(&index, "a.b"), Some((RiskTier::High, "a".to_owned())));
+        assert_eq!(tier(&index, "a.b"), Some((RiskTier::High, "a".into())));
     }
 }

@@ -92,7 +92,7 @@ fn tool_fact(row: registry::Tool, actions: Vec<Pattern>) -> (records::Tool, bool
     let readable = !matches!(declaration, Some(Err(_))) && !matches!(classification, Some(Err(_)));
     let fact = records::Tool {
         live: active && readable,
-        workspace_id: row.workspace_id,
+        workspace_id: row.workspace_id.map(Into::into),
         actions,
         requires: row.requires,
         access_level: row
@@ -101,7 +101,7 @@ fn tool_fact(row: registry::Tool, actions: Vec<Pattern>) -> (records::Tool, bool
         action_declaration: declaration.and_then(Result::ok),
         action_risk_classification: classification.and_then(Result::ok),
         input: None,
-        id: row.id,
+        id: row.id.into(),
     };
     (fact, readable)
 }

@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use authority_ids::{EntityRef, PrincipalRef};
 use authority_decision::{
     Draft,
     chain::participants,
@@ -18,11 +19,11 @@ use chrono::{DateTime, Utc};
 #[derive(Default)]
 pub(super) struct World {
     /// The active anchors, without their snapshots.
-    pub(super) anchors: BTreeMap<String, Anchor>,
+    pub(super) anchors: BTreeMap<EntityRef, Anchor>,
     /// Heads by anchor id.
-    pub(super) heads: HashMap<String, AnchorHead>,
-    pub(super) overrides: BTreeMap<String, Arc<Override>>,
-    pub(super) drifts: BTreeMap<String, Arc<Drift>>,
+    pub(super) heads: HashMap<EntityRef, AnchorHead>,
+    pub(super) overrides: BTreeMap<EntityRef, Arc<Override>>,
+    pub(super) drifts: BTreeMap<EntityRef, Arc<Drift>>,
     /// The facts of a request that reality does not concern.
     nothing: Arc<Reality>,
 }
@@ -40,7 +41,7 @@ impl World {
         });
         let drifts: Vec<_> = drifts.cloned().collect();
         let is_of =
-            |actor: &Option<String>| actor.as_ref().is_none_or(|actor| *actor == request.subject);
+            |actor: &Option<PrincipalRef>| actor.as_ref().is_none_or(|actor| *actor == request.subject);
         let overrides: Vec<_> = self
             .overrides
             .values()
@@ -48,7 +49,7 @@ impl World {
             .filter(|lifting| is_of(&lifting.actor_id))
             .cloned()
             .collect();
-        let is_seen = |id: &String| {
+        let is_seen = |id: &EntityRef| {
             let lifts = overrides.iter().flat_map(|lifting| &lifting.lifts);
             drifts.iter().flat_map(|drift| &drift.until_fresh).any(|seen| seen.anchor_id == *id)
                 || lifts.flat_map(|lifted| &lifted.found).any(|found| found.anchor_id == *id)

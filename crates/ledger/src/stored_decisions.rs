@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use authority_ids::{DecisionId, TenantId};
+use authority_ids::{DecisionId, DecisionRef, TenantId};
 use authority_model::schema::{decisions, fact_blobs, policy_versions};
 use diesel::{QueryResult, prelude::*};
 
@@ -22,7 +22,7 @@ type Texts = HashMap<String, String>;
 
 /// A decision as stored.
 pub struct Stored {
-    pub id: String,
+    pub id: DecisionRef,
     pub tenant_id: TenantId,
     pub kid: String,
     pub signature: Vec<u8>,
@@ -73,7 +73,7 @@ pub async fn complete(db: &mut Db, rows: Vec<DecisionRow>) -> QueryResult<Vec<St
         // A salt of another length cannot match: the digests will differ from the record's digests.
         let salt = |salt: Vec<u8>| salt.try_into().unwrap_or_default();
         Ok(Stored {
-            id: row.id,
+            id: row.id.into(),
             tenant_id: row_id(&row.tenant_id)?,
             kid: row.kid,
             signature: row.signature,
@@ -141,7 +141,7 @@ async fn texts(db: &mut Db, blobs: &Blobs) -> QueryResult<Texts> {
         // Facts about reality are stored separately and do not refer to policies.
         for policy in sealed::policies(body).unwrap_or_default() {
             let version = i32::try_from(policy.version).unwrap_or_default();
-            wanted.insert((tenant.clone(), policy.id, version));
+            wanted.insert((tenant.clone(), policy.id.into(), version));
         }
     }
     if wanted.is_empty() {

@@ -32,7 +32,7 @@ impl PurposeAdmission {
         Ok(AdmitPurposeResponse {
             verdict: admission.word().to_owned(),
             reason_code: reason.unwrap_or(Reason::PermissionGranted).word().to_owned(),
-            purpose_id: facts.gathered.purpose.as_ref().map(|purpose| purpose.id.clone()),
+            purpose_id: facts.gathered.purpose.as_ref().map(|purpose| purpose.id.clone().into()),
         })
     }
 }
@@ -42,10 +42,10 @@ impl IntoDraft for AdmitPurposeRequest {
         &self.subject
     }
 
-    fn into_draft(self, tenant_id: String) -> Draft {
+    fn into_draft(self, tenant_id: TenantRef) -> Draft {
         Draft {
             tenant_id,
-            subject: self.subject,
+            subject: self.subject.into(),
             action: self.action,
             purpose: Some(self.purpose),
             context: self.context.map(|json| json.0).unwrap_or_default(),

@@ -1,6 +1,7 @@
 //! Earlier answers for a request that would be held. These are approvals that are ready for use,
 //! and a decline that is still valid.
 
+use authority_ids::{ApprovalRef, PrincipalRef, TenantId};
 use authority_model::{
     proto::approval::Asker, schema::approvals, state::ApprovalState, wire::Time,
 };
@@ -35,7 +36,7 @@ const DECLINED: &str = "
 #[derive(Default)]
 pub(super) struct AskedBefore {
     /// Approved and unused approvals that the credential requested, the oldest first.
-    pub(super) ready: Vec<String>,
+    pub(super) ready: Vec<ApprovalRef>,
     pub(super) declined: Option<Declined>,
 }
 
@@ -58,7 +59,7 @@ impl FactSource {
             return Ok(AskedBefore::default());
         }
         let question = Question {
-            tenant_id: request.tenant_id.clone(),
+            tenant_id: request.tenant().clone(),
             digest: spending::question(request).map_err(fault)?,
             subject: request.subject.clone(),
             at,
@@ -79,16 +80,16 @@ impl FactSource {
 }
 
 struct Question {
-    tenant_id: String,
+    tenant_id: TenantId,
     digest: [u8; 32],
-    subject: String,
+    subject: PrincipalRef,
     at: DateTime<Utc>,
 }
 
 impl Question {
     /// Returns the ready approvals. There may be several, because older releases could open a
     /// request while an approval was ready.
-    async fn ready(&self, db: &mut Db, asker: Asker) -> QueryResult<Vec<String>> {
+    async fn ready(&self, db: &mut Db, asker: Asker) -> QueryResult<Vec<ApprovalRef>> {
         let asked = sql::<Bool>(
             "EXISTS (SELECT FROM unnest(requested_by) AS asker WHERE asker ->> 'kind' = ",
         )
@@ -96,10 +97,10 @@ impl Question {
         .sql(" AND asker ->> 'id' = ")
         .bind::<Text, _>(asker.id)
         .sql(")");
-        approvals::table
-            .filter(approvals::tenant_id.eq(&self.tenant_id))
+        let ready: Vec<String> = approvals::table
+            .filter(approvals::tenant_id.eq(self.tenant_id.as_str()))
             .filter(approvals::request_digest.eq(self.digest.to_vec()))
-            .filter(approvals::subject.eq(&self.subject))
+            .filter(approvals::subject.eq(self.subject.as_str()))
             .filter(
                 approvals::state.eq(ApprovalState::Approved).and(approvals::expires_at.gt(self.at)),
             )
@@ -107,7 +108,8 @@ impl Question {
             .order((approvals::created_at, approvals::id))
             .select(approvals::id)
             .load(db)
-            .await
+            .await?;
+        Ok(ready.into_iter().map(Into::into).collect())
     }
 
     /// Finds the decline that is still valid.
@@ -116,15 +118,15 @@ impl Question {
     async fn declined(&self, db: &mut Db, setting: Option<u32>) -> QueryResult<Option<Declined>> {
         let setting = setting.map(|seconds| i32::try_from(seconds).unwrap_or(i32::MAX));
         let found: Option<DeclinedRow> = prepared(DECLINED)
-            .bind::<Text, _>(&self.tenant_id)
+            .bind::<Text, _>(self.tenant_id.as_str())
             .bind::<Bytea, _>(self.digest.to_vec())
-            .bind::<Text, _>(&self.subject)
+            .bind::<Text, _>(self.subject.as_str())
             .bind::<Nullable<Integer>, _>(setting)
             .bind::<Timestamptz, _>(self.at)
             .get_result(db)
             .await
             .optional()?;
-        Ok(found.and_then(|row| Some(Declined { approval_id: row.id, at: row.at.moment()? })))
+        Ok(found.and_then(|row| Some(Declined { approval_id: row.id.into(), at: row.at.moment()? })))
     }
 }
 

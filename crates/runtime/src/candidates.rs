@@ -84,7 +84,7 @@ impl CandidatePolicies {
         });
         let (added, found) = compiling.await?;
         ApiError::unless_clean(found)?;
-        Ok(Arc::new(PolicyChange::new(added, without)))
+        Ok(Arc::new(PolicyChange::new(added, without.into_iter().map(Into::into))))
     }
 
     /// Checks the candidates as if they were written.
@@ -192,7 +192,7 @@ fn compile(
         applies_to = if read.len() == rows.len() { read } else { Vec::new() };
     }
     let reference = PolicyReference {
-        id: id.unwrap_or_else(|| format!("candidate:{place}")),
+        id: id.unwrap_or_else(|| format!("candidate:{place}")).into(),
         version: 0,
         sha256: hex::encode(sha256(candidate.cedar.as_bytes())),
         applies_to,

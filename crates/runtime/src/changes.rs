@@ -89,14 +89,14 @@ fn draft(changed: ChangedFacts, mut draft: Draft) -> Draft {
     let classified = changed.action_risk_classification.as_ref().map(normalize::classification);
     Draft {
         purpose: changed.purpose.or(draft.purpose),
-        resource_id: changed.resource_id.or(draft.resource_id),
-        workspace_id: changed.workspace_id.or(draft.workspace_id),
-        delegation_id: changed.delegation_id.or(draft.delegation_id),
-        tool_id: changed.tool_id.or(draft.tool_id),
+        resource_id: changed.resource_id.map(Into::into).or(draft.resource_id),
+        workspace_id: changed.workspace_id.map(Into::into).or(draft.workspace_id),
+        delegation_id: changed.delegation_id.map(Into::into).or(draft.delegation_id),
+        tool_id: changed.tool_id.map(Into::into).or(draft.tool_id),
         action_declaration: declared.or(draft.action_declaration),
         action_risk_classification: classified.or(draft.action_risk_classification),
         approval_id: match changed.approved {
-            Some(true) => Some(ApprovalId::ASSUMED.to_owned()),
+            Some(true) => Some(ApprovalId::ASSUMED.into()),
             Some(false) => None,
             None => draft.approval_id,
         },
@@ -109,11 +109,11 @@ fn draft(changed: ChangedFacts, mut draft: Draft) -> Draft {
 /// wrong results.
 fn check_recorded(changed: &ChangedFacts, request: &Request) -> Result<(), ApiError> {
     let members = [
-        ("purpose", &changed.purpose, &request.purpose),
-        ("resource_id", &changed.resource_id, &request.resource_id),
-        ("workspace_id", &changed.workspace_id, &request.workspace_id),
-        ("delegation_id", &changed.delegation_id, &request.delegation_id),
-        ("tool_id", &changed.tool_id, &request.tool_id),
+        ("purpose", changed.purpose.as_deref(), request.purpose.as_deref()),
+        ("resource_id", changed.resource_id.as_deref(), request.resource_id.as_deref()),
+        ("workspace_id", changed.workspace_id.as_deref(), request.workspace_id.as_deref()),
+        ("delegation_id", changed.delegation_id.as_deref(), request.delegation_id.as_deref()),
+        ("tool_id", changed.tool_id.as_deref(), request.tool_id.as_deref()),
     ];
     let others = members.iter().filter(|(_, given, own)| given.is_some() && given != own);
     let violations: Vec<_> = others
@@ -134,7 +134,7 @@ fn assumed_approval(at: DateTime<Utc>) -> Approval {
         at: Some(at),
     };
     Approval {
-        id: ApprovalId::ASSUMED.to_owned(),
+        id: ApprovalId::ASSUMED.into(),
         state: ApprovalState::Approved,
         same_question: true,
         same_subject: true,

@@ -19,5 +19,5 @@ pub(super) fn cited(request: &Request, facts: &Facts, at: DateTime<Utc>) -> Opti
         }
         state => state.word(),
     });
-    Some(CitedApproval { id, state: state.to_owned() })
+    Some(CitedApproval { id: id.into(), state: state.to_owned() })
 }

@@ -76,7 +76,7 @@ impl Decider {
     #[tracing::instrument(
         level = "debug",
         skip_all,
-        fields(operation = operation, tenant.id = request.tenant_id, decision.id, decision, reason_code)
+        fields(operation = operation, tenant.id = request.tenant().as_str(), decision.id, decision, reason_code)
     )]
     pub(super) async fn decide(
         &self,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use authority_ids::DecisionId;
+use authority_ids::{ApprovalRef, DecisionId};
 use authority_model::proto::runtime::CitedApproval;
 use chrono::{DateTime, Utc};
 
@@ -20,10 +20,10 @@ pub struct Decided {
     pub revision: u32,
     pub evaluated_at: DateTime<Utc>,
     /// The approval request that a held decision waits for.
-    pub approval_id: Option<String>,
+    pub approval_id: Option<ApprovalRef>,
     /// An approved and unused approval for the held request. The decision refers to this approval
     /// instead of opening a new approval request.
-    pub ready_approval_id: Option<String>,
+    pub ready_approval_id: Option<ApprovalRef>,
     /// The approval that the request cites.
     pub cited_approval: Option<CitedApproval>,
     /// Earlier approvals of the held request that no longer suffice.

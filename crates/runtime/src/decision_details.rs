@@ -213,7 +213,7 @@ fn trace(decision: &Stored) -> Vec<Stage> {
     again(&decision.sealed).unwrap_or_else(|error| {
         tracing::debug!(
             %error,
-            decision.id = decision.id,
+            decision.id = decision.id.as_str(),
             "failed to compute the trace of a decision"
         );
         Vec::new()

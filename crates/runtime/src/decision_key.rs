@@ -16,7 +16,7 @@ impl DecisionKey {
         Keyed {
             key: self.key.clone(),
             answer: Box::new(move |approval_id| {
-                let approval_id = approval_id.map(str::to_owned);
+                let approval_id = approval_id.cloned();
                 answer(&Decided { approval_id, ..decided.clone() })
             }),
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use authority_ids::{PrincipalId, TenantId};
+use authority_ids::{PrincipalId, PrincipalRef, TenantId};
 use authority_model::{
     proto::runtime::{GetAuthorityRequest, GetAuthorityResponse, Grant},
     wire::Json,
@@ -42,19 +42,20 @@ impl GrantQueries {
         };
         let Ok(tenant_id) = tenant_id else { return Err(missing) };
         let Some(handle) = self.graph.tenant(&tenant_id)? else { return Err(missing) };
+        let entity_id = PrincipalRef::from(asked.entity_id);
         // The lock on the graph is released before counters are read.
         let (grants, revision) = {
             let graph = handle.read();
-            if !graph.has_principal(&asked.entity_id) {
+            if !graph.has_principal(&entity_id) {
                 return Err(missing);
             }
-            (graph.grants_of(&asked.entity_id, self.clock.now()), graph.revision)
+            (graph.grants_of(&entity_id, self.clock.now()), graph.revision)
         };
         let spent = self.spent(&tenant_id, &grants).await?;
         let grants = grants.into_iter().map(|grant| Grant {
             kind: grant.kind.to_owned(),
             id: grant.id,
-            chain: grant.chain,
+            chain: grant.chain.into_iter().map(Into::into).collect(),
             actions: grant.actions,
             bounds: Some(Json(grant.bounds)),
             state: grant.state.to_owned(),

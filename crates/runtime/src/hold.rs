@@ -75,7 +75,7 @@ fn authority(used: &AuthorityUsed, gathered: &Gathered) -> ApprovalAuthority {
     ApprovalAuthority {
         kind: used.kind.word().to_owned(),
         id: used.id.clone(),
-        chain: used.chain.clone(),
+        chain: used.chain.iter().map(ToString::to_string).collect(),
         actions,
         bounds: Some(Json(bounds)),
     }
@@ -108,7 +108,7 @@ fn uses(id: &str, gathered: &Gathered) -> Option<Terms> {
 
 fn acts_in(id: &str, gathered: &Gathered) -> Option<Terms> {
     let row = gathered.acts_in.iter().find(|row| row.id == id)?;
-    let place = ("workspace_id".to_owned(), row.workspace_id.clone().into());
+    let place = ("workspace_id".to_owned(), row.workspace_id.as_str().into());
     let actions = row.allowed_actions.as_deref().map(texts).unwrap_or_default();
     Some((actions, Map::from_iter([place])))
 }

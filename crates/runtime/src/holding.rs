@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use authority_ids::ApprovalRef;
 use chrono::{DateTime, Utc};
 
 use super::{facts::RecordingSettings, recorder::InsufficientApproval};
@@ -30,7 +31,7 @@ pub(super) struct Judged {
     pub(super) verdict: Verdict,
     /// An existing approval, ready for use, to which the held decision refers. If it is set, no new
     /// approval request is opened.
-    pub(super) ready: Option<String>,
+    pub(super) ready: Option<ApprovalRef>,
     /// Earlier approvals of the request that no longer suffice.
     pub(super) insufficient: Vec<InsufficientApproval>,
 }

@@ -8,7 +8,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use authority_ids::TenantId;
+use authority_ids::{EntityRef, TenantId};
 use authority_model::{
     proto::runtime::{ChangedDecision, ImpactPoliciesRequest, ImpactPoliciesResponse},
     schema::decisions,
@@ -85,7 +85,7 @@ impl ImpactRun {
             let size = left.min(PAGE);
             let page = self.page(caller, &tenant_id, asked.since, before, size).await?;
             left = if page.len() < size { 0 } else { left - size };
-            before = page.last().map(|oldest| oldest.id.clone());
+            before = page.last().map(|oldest| oldest.id.clone().into());
             run = self.judge_page(&tenant_id, run, page).await?;
         }
         let (problems, warnings) = (findings.problems, findings.warnings);
@@ -215,7 +215,7 @@ impl RunState {
             Err(error) => {
                 tracing::debug!(
                     %error,
-                    decision.id = decision.id,
+                    decision.id = decision.id.as_str(),
                     "skipped a decision in a dry run"
                 );
                 None
@@ -233,8 +233,8 @@ impl RunState {
             let evaluated_at =
                 decision.sealed.recorded().ok().map(|recorded| recorded.evaluated_at.into());
             self.report.changed.push(ChangedDecision {
-                decision_id: decision.id.clone(),
-                subject: request.subject.clone(),
+                decision_id: decision.id.clone().into(),
+                subject: request.subject.clone().into(),
                 action: request.action.clone(),
                 evaluated_at,
                 before: Some(answer::outcome(&before)),
@@ -287,7 +287,7 @@ impl RunState {
 }
 
 /// The policies of a run, each compiled once.
-type Compiled = HashMap<(String, i64, String), Arc<CompiledPolicy>>;
+type Compiled = HashMap<(EntityRef, i64, String), Arc<CompiledPolicy>>;
 
 /// The input schemas of a run, each compiled once.
 type Schemas = HashMap<String, Arc<InputSchema>>;

@@ -1,7 +1,7 @@
 //! Converts each operation's request to the normal form. Violations use the operation's own field
 //! names.
 
-use authority_ids::{PrincipalId, TenantId};
+use authority_ids::{PrincipalId, TenantId, TenantRef};
 use authority_model::{
     proto::{
         registry::{ActionDeclaration, ActionRiskClassification},
@@ -29,7 +29,7 @@ pub(super) trait IntoDraft: Validate + Message {
     fn subject(&self) -> &str;
 
     /// Returns a tenant's request, which [`Request::new`] then checks.
-    fn into_draft(self, tenant_id: String) -> Draft;
+    fn into_draft(self, tenant_id: TenantRef) -> Draft;
 }
 
 /// Validates a request and converts it to the normal form. The tenant is the caller's or, for the
@@ -72,21 +72,21 @@ macro_rules! draft {
     ($asked:ident, $tenant_id:ident, $subject:expr, $purpose:expr, $delegation_id:expr) => {
         Draft {
             tenant_id: $tenant_id,
-            subject: $subject,
+            subject: $subject.into(),
             action: $asked.action,
             purpose: $purpose,
-            delegation_id: $delegation_id,
-            tool_id: $asked.tool_id,
-            resource_id: $asked.resource_id,
-            workspace_id: $asked.workspace_id,
-            project_id: $asked.project_id,
+            delegation_id: $delegation_id.map(Into::into),
+            tool_id: $asked.tool_id.map(Into::into),
+            resource_id: $asked.resource_id.map(Into::into),
+            workspace_id: $asked.workspace_id.map(Into::into),
+            project_id: $asked.project_id.map(Into::into),
             context: $asked.context.map(|json| json.0).unwrap_or_default(),
             action_declaration: $asked.action_declaration.as_ref().and_then(declared),
             action_risk_classification: $asked
                 .action_risk_classification
                 .as_ref()
                 .and_then(classified),
-            approval_id: $asked.approval_id,
+            approval_id: $asked.approval_id.map(Into::into),
             explain: $asked.explain,
             at_least_revision: $asked.at_least_revision.map(i64::from),
         }
@@ -98,7 +98,7 @@ impl IntoDraft for EvaluateRequest {
         &self.subject
     }
 
-    fn into_draft(self, tenant_id: String) -> Draft {
+    fn into_draft(self, tenant_id: TenantRef) -> Draft {
         let asked = self;
         draft!(asked, tenant_id, asked.subject, Some(asked.purpose), asked.delegation_id)
     }
@@ -112,7 +112,7 @@ impl IntoDraft for AuthorizeRequest {
         self.actor.as_ref().map_or("", |actor| &actor.entity_id)
     }
 
-    fn into_draft(self, tenant_id: String) -> Draft {
+    fn into_draft(self, tenant_id: TenantRef) -> Draft {
         let asked = self;
         let subject = asked.actor.map(|actor| actor.entity_id).unwrap_or_default();
         let delegation_id = asked.acting_on_behalf_of.map(|behalf| behalf.delegation_id);
@@ -125,7 +125,7 @@ impl IntoDraft for DecisionRequest {
         &self.subject
     }
 
-    fn into_draft(self, tenant_id: String) -> Draft {
+    fn into_draft(self, tenant_id: TenantRef) -> Draft {
         let asked = self;
         draft!(asked, tenant_id, asked.subject, asked.purpose, asked.delegation_id)
     }

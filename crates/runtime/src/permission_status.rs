@@ -62,7 +62,7 @@ pub(super) fn permitted(
     let (used, approval) = (sealed::authority(record)?, sealed::approval(facts)?);
     let mut draft = Draft { explain: false, ..request.into_draft() };
     if used.kind == AuthorityKind::Delegation {
-        draft.delegation_id = Some(used.id.clone());
+        draft.delegation_id = Some(used.id.as_str().into());
     }
     let request = Request::new(draft).map_err(|_| ApiError::plain(ErrorCode::Internal))?;
     Ok(Permitted { request, used, approval })

@@ -9,6 +9,8 @@
 //! For a while, a declined request is denied instead of held. A request is also denied if its
 //! subject has reached the limit of pending requests.
 
+use authority_ids::ApprovalRef;
+
 use super::{
     asked_before::AskedBefore,
     decide::Decider,
@@ -61,9 +63,9 @@ impl Decider {
     }
 
     /// Decides the request as if it cited the approval.
-    async fn citing_ready(&self, holding: Holding<'_>, id: &str) -> Result<Cited, ApiError> {
+    async fn citing_ready(&self, holding: Holding<'_>, id: &ApprovalRef) -> Result<Cited, ApiError> {
         let Holding { caller, handle, request, gathered, at, .. } = holding;
-        let draft = Draft { approval_id: Some(id.to_owned()), ..request.clone().into_draft() };
+        let draft = Draft { approval_id: Some(id.clone()), ..request.clone().into_draft() };
         let request = Request::new(draft).map_err(|_| ApiError::plain(ErrorCode::Internal))?;
         let mut seen = self.facts.load_counters_and_approval(&request, gathered, at).await?;
         // The acts that count are determined here, because the request without a cited approval did

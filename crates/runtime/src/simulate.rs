@@ -185,7 +185,7 @@ impl Simulator {
         let unreadable = |error: evidence::Error| {
             tracing::warn!(
                 %error,
-                decision.id = stored.id,
+                decision.id = stored.id.as_str(),
                 "failed to read back a stored decision"
             );
             let problem = "cannot be read back completely; send its request as `request`";

@@ -107,7 +107,8 @@ impl Sealer {
         loop {
             left -= 1;
             let is_full = i64::try_from(page.list.len()).is_ok_and(|found| found == PAGE);
-            let last = page.list.last().map(|leaf| leaf.decision_id.clone()).filter(|_| is_full);
+            let last = page.list.last().filter(|_| is_full);
+            let last = last.map(|leaf| String::from(leaf.decision_id.clone()));
             let Some(behind) = last.clone().filter(|_| left > 0) else {
                 if !page.list.is_empty() {
                     self.seal_leaves(tenant_id, page).await?;

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use authority_ids::{DecisionId, TenantId};
+use authority_ids::{DecisionId, DecisionRef, TenantId};
 use authority_model::schema::decisions;
 use chrono::{DateTime, Utc};
 use diesel::{
@@ -17,7 +17,7 @@ use authority_store::{RunQueryDsl, Scope, row_id};
 
 /// The leaf of a decision that is not sealed yet.
 pub(super) struct Leaf {
-    pub(super) decision_id: String,
+    pub(super) decision_id: DecisionRef,
     pub(super) bytes: Vec<u8>,
 }
 
@@ -61,7 +61,7 @@ impl Decision {
             sealed_at,
             issuer,
         })?;
-        Ok(Leaf { decision_id: self.id.clone(), bytes })
+        Ok(Leaf { decision_id: self.id.as_str().into(), bytes })
     }
 }
 
@@ -94,7 +94,7 @@ impl Sealer {
                 if !wanted.contains(&of_any) && !wanted.contains(&of_tenant) {
                     continue;
                 }
-                let state = match known.remove(&decision.id) {
+                let state = match known.remove(decision.id.as_str()) {
                     Some(pack) => State::Sealed(pack),
                     None => State::Open(decision.leaf(&this.public_url, sealed_at)?),
                 };

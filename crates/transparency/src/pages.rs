@@ -41,7 +41,7 @@ impl Transparency {
         let keys = self.0.keys.clone();
         let make = move || {
             let evidence = decisions.into_iter().map(|(stored, approval_id)| {
-                let unsealed = || Error::NotSealed(stored.id.clone());
+                let unsealed = || Error::NotSealed(stored.id.clone().into());
                 let pack = packs.remove(&stored.id).ok_or_else(unsealed)??;
                 evidence(&keys, pack, &stored, approval_id)
             });
@@ -84,5 +84,5 @@ fn evidence(
     let is_whole = stored.sealed.is_whole();
     let bundle = is_whole.then(|| whole(keys, &pack, stored)).transpose()?;
     let remains = (!is_whole).then(|| bundle::remains(&stored.sealed)).transpose()?;
-    Ok(Evidence { decision_id: stored.id.clone(), approval_id, pack, bundle, remains })
+    Ok(Evidence { decision_id: stored.id.clone().into(), approval_id, pack, bundle, remains })
 }

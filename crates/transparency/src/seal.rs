@@ -8,7 +8,7 @@ use std::{
 };
 
 use authority_evidence::log::note::Checkpoint;
-use authority_ids::{DecisionId, TenantId};
+use authority_ids::{DecisionId, DecisionRef, TenantId};
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 use super::{
@@ -139,7 +139,7 @@ impl Sealer {
             );
         }
         let unknown = if found.is_ok() { Refused::Unknown } else { Refused::Away };
-        let mut results = HashMap::new();
+        let mut results: HashMap<DecisionRef, SealResult> = HashMap::new();
         let mut open: BTreeMap<TenantId, Vec<Leaf>> = BTreeMap::new();
         for RequestedDecision { decision_id, tenant_id, state } in found.unwrap_or_default() {
             match state {
@@ -150,7 +150,7 @@ impl Sealer {
             }
         }
         for (tenant_id, list) in open {
-            let ids: Vec<String> = list.iter().map(|leaf| leaf.decision_id.clone()).collect();
+            let ids: Vec<DecisionRef> = list.iter().map(|leaf| leaf.decision_id.clone()).collect();
             // If one tenant's log cannot be continued, the other tenants' decisions are still
             // sealed.
             let leaves = Leaves { list, sealed_at, automatic: false };
@@ -251,7 +251,7 @@ impl Sealer {
 }
 
 /// Packs by the id of their decision.
-pub(super) type Packs = HashMap<String, Result<StoredPack, Altered>>;
+pub(super) type Packs = HashMap<DecisionRef, Result<StoredPack, Altered>>;
 
 /// The result for a decision, with the tenant that it belongs to.
 struct SealResult {

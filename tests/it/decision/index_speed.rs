@@ -66,7 +66,7 @@ fn gather(index: &PolicyIndex) -> Facts {
         resource_kind: None,
     };
     let purpose = Purpose {
-        id: "purpose-1".to_owned(),
+        id: "purpose-1".into(),
         slug: "payroll".to_owned(),
         active: true,
         allowed_actions: vec![Pattern::All],
@@ -96,8 +96,8 @@ fn least(index: &PolicyIndex, request: &Request) -> Duration {
 #[test]
 fn two_hundred_policies_cost_little_more_than_three() {
     let request = Request::new(Draft {
-        tenant_id: TENANT.to_owned(),
-        subject: SUBJECT.to_owned(),
+        tenant_id: TENANT.into(),
+        subject: SUBJECT.into(),
         action: ACTION.to_owned(),
         purpose: Some("payroll".to_owned()),
         context: json!({"amount": 10}).as_object().unwrap().clone(),

@@ -44,8 +44,8 @@ impl Place<'_> {
 
     fn ask(&self, policies: &[&str], action: &str, context: &Value, at: &str) -> Verdict {
         let draft = Draft {
-            tenant_id: TENANT.to_owned(),
-            subject: SUBJECT.to_owned(),
+            tenant_id: TENANT.into(),
+            subject: SUBJECT.into(),
             action: action.to_owned(),
             context: context.as_object().unwrap().clone(),
             ..Draft::default()
@@ -172,8 +172,8 @@ fn a_permission_ends_with_the_hours_of_its_zone() {
         };
         let facts = Facts { zones: vec![berlin], ..Facts::new(gathered.into()) };
         let draft = Draft {
-            tenant_id: TENANT.to_owned(),
-            subject: SUBJECT.to_owned(),
+            tenant_id: TENANT.into(),
+            subject: SUBJECT.into(),
             action: "a.do".to_owned(),
             ..Draft::default()
         };

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use authority_decision::{
     Draft, Facts, Pattern, bounds::Bounds, facts::*, levels::*, moment::Window,
 };
+use authority_ids::{EntityRef, PrincipalRef};
 use chrono::{DateTime, Datelike, TimeDelta, Timelike, Utc};
 use serde_json::Value;
 
@@ -172,7 +173,7 @@ impl<'a> World<'a> {
                 && let Some(rank) = rank(&own.actions, action)
             {
                 let links = chain.0.iter().map(|l| &**l).collect();
-                ways.push(Way { id: own.id.clone(), links, rank, ..none.clone() });
+                ways.push(Way { id: own.id.to_string(), links, rank, ..none.clone() });
             }
         }
         for uses in self.graph.uses.iter().filter(|uses| uses.row.allowed) {
@@ -186,7 +187,7 @@ impl<'a> World<'a> {
                 _ => None,
             };
             if let Some(rank) = rank {
-                let id = uses.row.id.clone();
+                let id = uses.row.id.to_string();
                 ways.push(Way { id, kind: 1, uses: Some(uses), rank, ..none.clone() });
             }
         }
@@ -196,7 +197,7 @@ impl<'a> World<'a> {
                 && let Some(rank) = rank(allowed, action)
             {
                 ways.push(Way {
-                    id: row.id.clone(),
+                    id: row.id.to_string(),
                     kind: 2,
                     acts_in: Some(row),
                     rank,
@@ -306,7 +307,7 @@ impl<'a> World<'a> {
     }
 
     /// Returns the subject and all parties of the delegation chain.
-    pub(super) fn actors(&self, way: &Way<'a>) -> Vec<&'a String> {
+    pub(super) fn actors(&self, way: &Way<'a>) -> Vec<&'a PrincipalRef> {
         let mut actors = vec![&self.ask.subject];
         for link in &way.links {
             actors.push(&link.delegate_id);
@@ -317,7 +318,7 @@ impl<'a> World<'a> {
 
     /// Returns whether a thing may be used: it must not belong to another workspace than the named
     /// one.
-    pub(super) fn at_home(&self, workspace: Option<&String>) -> bool {
+    pub(super) fn at_home(&self, workspace: Option<&EntityRef>) -> bool {
         match (workspace, &self.ask.workspace_id) {
             (Some(own), Some(named)) => own == named,
             _ => true,

@@ -6,19 +6,19 @@ use super::worlds::{SUBJECT, TENANT};
 
 pub(super) fn permitted() -> Gathered {
     let row = UsesRow {
-        id: "uses-1".to_owned(),
+        id: "uses-1".into(),
         allowed: true,
         window: Window::default(),
         constraints: Constraints::Bounds(Box::default()),
     };
     let subject = Principal {
-        id: SUBJECT.to_owned(),
+        id: SUBJECT.into(),
         class: PrincipalClass::Agent,
         name: "a".to_owned(),
         active: true,
     };
     let tenant = Tenant {
-        id: TENANT.to_owned(),
+        id: TENANT.into(),
         active: true,
         require_declaration: false,
         gate: Vec::new(),

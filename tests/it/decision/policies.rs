@@ -18,7 +18,7 @@ use super::{
 /// Returns the facts of a subject that may do everything, in a current team and a past one.
 fn facts(policies: Vec<Arc<CompiledPolicy>>) -> Facts {
     let team = |team_id: &str, until| Membership {
-        team_id: team_id.to_owned(),
+        team_id: team_id.into(),
         window: Window { from: None, until },
     };
     let memberships =
@@ -29,8 +29,8 @@ fn facts(policies: Vec<Arc<CompiledPolicy>>) -> Facts {
 #[track_caller]
 fn ask(texts: &[&str], context: &Value) -> Verdict {
     let draft = Draft {
-        tenant_id: TENANT.to_owned(),
-        subject: SUBJECT.to_owned(),
+        tenant_id: TENANT.into(),
+        subject: SUBJECT.into(),
         action: "payment.sepa.execute".to_owned(),
         context: context.as_object().unwrap().clone(),
         ..Draft::default()
@@ -82,8 +82,8 @@ fn sees_the_request() {
 #[test]
 fn shared_facts_show_each_request_its_own() {
     let draft = |action: &str| Draft {
-        tenant_id: TENANT.to_owned(),
-        subject: SUBJECT.to_owned(),
+        tenant_id: TENANT.into(),
+        subject: SUBJECT.into(),
         action: action.to_owned(),
         ..Draft::default()
     };
@@ -146,8 +146,8 @@ fn what_the_tenant_declares_decimal_is_always_one() {
         let tenant = Arc::make_mut(gathered.tenant.as_mut().unwrap());
         tenant.context_schema = declared.cloned().map(Arc::new);
         let draft = Draft {
-            tenant_id: TENANT.to_owned(),
-            subject: SUBJECT.to_owned(),
+            tenant_id: TENANT.into(),
+            subject: SUBJECT.into(),
             action: "payment.sepa.execute".to_owned(),
             context: json!({"rate": rate}).as_object().unwrap().clone(),
             ..Draft::default()
@@ -265,8 +265,8 @@ fn refuses_what_would_exhaust_the_stack() {
         for text in texts {
             if let Ok(policy) = compile(&text) {
                 let draft = Draft {
-                    tenant_id: TENANT.to_owned(),
-                    subject: SUBJECT.to_owned(),
+                    tenant_id: TENANT.into(),
+                    subject: SUBJECT.into(),
                     action: "a.b".to_owned(),
                     ..Draft::default()
                 };

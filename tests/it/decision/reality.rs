@@ -101,7 +101,7 @@ fn nothing_about_the_world_permits_more() {
 fn an_override_permits_no_more(world: &World, request: &Request, more: Anchor) -> bool {
     let facts = &world.facts;
     let missing = Anchor {
-        id: "missing".to_owned(),
+        id: "missing".into(),
         active: true,
         grounds_actions: vec![Pattern::All],
         newest: None,
@@ -109,7 +109,7 @@ fn an_override_permits_no_more(world: &World, request: &Request, more: Anchor) -
         ..more
     };
     let lifting = Override {
-        check_id: "check".to_owned(),
+        check_id: "check".into(),
         action: request.action.clone(),
         actor_id: None,
         until: world.at + TimeDelta::seconds(1),

@@ -53,8 +53,8 @@ fn facts(anchors: Vec<Arc<Anchor>>) -> Facts {
 #[test]
 fn anchors_cost_microseconds() {
     let request = Request::new(Draft {
-        tenant_id: TENANT.to_owned(),
-        subject: SUBJECT.to_owned(),
+        tenant_id: TENANT.into(),
+        subject: SUBJECT.into(),
         action: "payment.execute".to_owned(),
         ..Draft::default()
     });

@@ -112,7 +112,7 @@ pub(super) fn forbid_all() -> Arc<CompiledPolicy> {
 
 pub(super) fn compile(text: &str) -> Result<Arc<CompiledPolicy>, PolicyError> {
     let reference = PolicyReference {
-        id: "pol-text".to_owned(),
+        id: "pol-text".into(),
         version: 1,
         sha256: "text".to_owned(),
         applies_to: Vec::new(),

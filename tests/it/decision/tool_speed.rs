@@ -72,8 +72,8 @@ fn facts(count: usize) -> Gathered {
 
 fn request() -> Request {
     Request::new(Draft {
-        tenant_id: TENANT.to_owned(),
-        subject: SUBJECT.to_owned(),
+        tenant_id: TENANT.into(),
+        subject: SUBJECT.into(),
         action: "payment.execute".to_owned(),
         context: serde_json::json!({"amount": 10}).as_object().unwrap().clone(),
         ..Draft::default()

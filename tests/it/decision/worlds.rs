@@ -21,6 +21,7 @@ use authority_decision::{
     request::{ActionDeclaration, ActionRiskClassification},
     time_zone::ZoneOffset,
 };
+use authority_ids::EntityRef;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Map, Value, json};
 
@@ -88,7 +89,7 @@ fn look_up_tools(tools: &[Arc<Tool>], draft: &Draft, gathered: &mut Gathered) {
     let performs = |tool: &&Arc<Tool>| {
         tool.live && tool.actions.iter().any(|pattern| pattern.covers(&draft.action))
     };
-    let named = |id: &String| tools.iter().find(|tool| tool.id == *id).cloned();
+    let named = |id: &EntityRef| tools.iter().find(|tool| tool.id == *id).cloned();
     inputs::look_up(tools, performs, gathered);
     gathered.tool = draft.tool_id.as_ref().and_then(named);
     gathered.joined_terms = match draft.tool_id {
@@ -108,7 +109,7 @@ pub(super) fn draw(bytes: &[u8]) -> World {
         subject: (!dice.rarely(60)).then(|| subject(dice).into()),
         model: dice.maybe(6, |dice| model(dice, "model-1").into()),
         memberships: dice.few(2, |dice| {
-            let team_id = dice.of(&["team-2", "team-1"]).to_owned();
+            let team_id = dice.of(&["team-2", "team-1"]).into();
             Arc::new(Membership { team_id, window: dice.window(at) })
         }),
         ..Gathered::default()
@@ -138,7 +139,7 @@ pub(super) fn draw(bytes: &[u8]) -> World {
     }
     if draft.approval_id.is_some() && !dice.rarely(10) {
         facts.approval = Some(Approval {
-            id: dice.of(&["approval-1", "approval-1", "approval-1", "approval-2"]).to_owned(),
+            id: dice.of(&["approval-1", "approval-1", "approval-1", "approval-2"]).into(),
             state: if dice.rarely(5) {
                 dice.of(ApprovalState::ALL)
             } else {
@@ -152,7 +153,7 @@ pub(super) fn draw(bytes: &[u8]) -> World {
     }
     if dice.rarely(5) {
         facts.declined =
-            Some(Declined { approval_id: "approval-3".to_owned(), at: at - TimeDelta::hours(1) });
+            Some(Declined { approval_id: "approval-3".into(), at: at - TimeDelta::hours(1) });
     }
     if dice.rarely(5) {
         facts.open_requests =
@@ -178,20 +179,20 @@ fn draft(dice: &mut Dice<'_>) -> Draft {
     put("flagged", dice.maybe(5, |d| flags[d.below(3)].clone()));
     put("note", dice.maybe(3, |_| json!({"text": "hello", "parts": [1, 2.5, null]})));
     Draft {
-        tenant_id: text(TENANT),
-        subject: text(SUBJECT),
+        tenant_id: TENANT.into(),
+        subject: SUBJECT.into(),
         delegation_id: dice
-            .maybe(3, |d| text(d.of(&["del-0", "del-0", "del-0", "del-1", "del-9"]))),
+            .maybe(3, |d| d.of(&["del-0", "del-0", "del-0", "del-1", "del-9"]).into()),
         action: text(dice.of(&ACTIONS)),
-        tool_id: dice.maybe(3, |d| text(d.of(&["tool-1", "tool-2"]))),
+        tool_id: dice.maybe(3, |d| d.of(&["tool-1", "tool-2"]).into()),
         purpose: dice.maybe(2, |d| text(d.of(&["payroll", "payroll", "refunds"]))),
-        resource_id: dice.maybe(3, |d| text(d.of(&["res-1", "res-1", "res-2"]))),
-        workspace_id: dice.maybe(3, |d| text(d.of(&["ws-1", "ws-1", "ws-2"]))),
-        project_id: dice.maybe(6, |_| text("proj-1")),
+        resource_id: dice.maybe(3, |d| d.of(&["res-1", "res-1", "res-2"]).into()),
+        workspace_id: dice.maybe(3, |d| d.of(&["ws-1", "ws-1", "ws-2"]).into()),
+        project_id: dice.maybe(6, |_| "proj-1".into()),
         context,
         action_declaration: dice.maybe(2, Dice::declaration),
         action_risk_classification: dice.maybe(2, Dice::classification),
-        approval_id: dice.maybe(3, |_| text("approval-1")),
+        approval_id: dice.maybe(3, |_| "approval-1".into()),
         explain: dice.rarely(8),
         at_least_revision: None,
     }
@@ -199,7 +200,7 @@ fn draft(dice: &mut Dice<'_>) -> Draft {
 
 fn tenant(dice: &mut Dice<'_>) -> Tenant {
     Tenant {
-        id: TENANT.to_owned(),
+        id: TENANT.into(),
         active: !dice.rarely(60),
         require_declaration: dice.rarely(8),
         gate: dice
@@ -220,7 +221,7 @@ fn tenant(dice: &mut Dice<'_>) -> Tenant {
 
 fn subject(dice: &mut Dice<'_>) -> Principal {
     Principal {
-        id: SUBJECT.to_owned(),
+        id: SUBJECT.into(),
         class: if dice.rarely(6) { PrincipalClass::Human } else { PrincipalClass::Agent },
         name: "a".to_owned(),
         active: !dice.rarely(60),
@@ -234,7 +235,7 @@ fn principals(dice: &mut Dice<'_>) -> Vec<Arc<Principal>> {
             let class = PrincipalClass::Human;
             let (known, active) = (!dice.rarely(60), !dice.rarely(60));
             known.then(|| {
-                Principal { id: (*id).to_owned(), class, name: String::new(), active }.into()
+                Principal { id: (*id).into(), class, name: String::new(), active }.into()
             })
         })
         .collect()
@@ -242,7 +243,7 @@ fn principals(dice: &mut Dice<'_>) -> Vec<Arc<Principal>> {
 
 fn model(dice: &mut Dice<'_>, id: &str) -> Model {
     Model {
-        id: id.to_owned(),
+        id: id.into(),
         live: !dice.rarely(8),
         risk_tier: dice
             .maybe(3, |dice| dice.of(&[RiskTier::Minimal, RiskTier::Limited, RiskTier::High])),
@@ -252,9 +253,9 @@ fn model(dice: &mut Dice<'_>, id: &str) -> Model {
 
 fn tool(dice: &mut Dice<'_>, id: &str) -> Tool {
     Tool {
-        id: id.to_owned(),
+        id: id.into(),
         live: !dice.rarely(15),
-        workspace_id: dice.maybe(10, |dice| dice.of(&["ws-1", "ws-2"]).to_owned()),
+        workspace_id: dice.maybe(10, |dice| dice.of(&["ws-1", "ws-2"]).into()),
         actions: dice.patterns(),
         requires: dice.texts(8, &["amount", "resource_id", "workspace_id", "note"]),
         access_level: dice.maybe(3, |dice| dice.of(AccessLevel::ALL)),
@@ -278,11 +279,11 @@ fn chain(dice: &mut Dice<'_>, at: DateTime<Utc>, number: usize) -> Chain {
         let parent = (!last).then(|| id(level + 1));
         let torn = dice.rarely(60);
         links.push(Arc::new(Delegation {
-            id: id(level),
+            id: id(level).into(),
             version: 1,
-            parent_id: if torn { Some("del-lost".to_owned()) } else { parent },
-            delegator_id: delegator.to_owned(),
-            delegate_id: if dice.rarely(80) { HUMANS[0].to_owned() } else { delegate.to_owned() },
+            parent_id: if torn { Some("del-lost".into()) } else { parent.map(Into::into) },
+            delegator_id: delegator.into(),
+            delegate_id: if dice.rarely(80) { HUMANS[0] } else { delegate }.into(),
             state: if dice.rarely(12) {
                 dice.of(DelegationState::ALL)
             } else {
@@ -311,11 +312,11 @@ fn uses(dice: &mut Dice<'_>, at: DateTime<Utc>, tools: &[Arc<Tool>], number: usi
         }
         5 => Used::Model(model(dice, "model-2").into()),
         6 => Used::ExternalApp(Arc::new(ExternalApp {
-            id: "app-1".to_owned(),
+            id: "app-1".into(),
             live: !dice.rarely(8),
             actions: dice.patterns(),
         })),
-        _ if dice.rarely(2) => Used::Resource(dice.of(&["res-1", "res-2"]).to_owned()),
+        _ if dice.rarely(2) => Used::Resource(dice.of(&["res-1", "res-2"]).into()),
         _ => Used::Missing("tool-2".to_owned()),
     };
     let constraints = if dice.rarely(20) {
@@ -324,7 +325,7 @@ fn uses(dice: &mut Dice<'_>, at: DateTime<Utc>, tools: &[Arc<Tool>], number: usi
         Constraints::Bounds(dice.bounds(false).into())
     };
     let row = UsesRow {
-        id: format!("uses-{number}"),
+        id: format!("uses-{number}").into(),
         allowed: !dice.rarely(8),
         window: dice.window(at),
         constraints,
@@ -342,15 +343,15 @@ fn authority(dice: &mut Dice<'_>, at: DateTime<Utc>, tools: &[Arc<Tool>], gather
         if dice.rarely(8) {
             let mut denial = uses(dice, at, tools, 10 + number);
             Arc::make_mut(&mut denial.row).allowed = false;
-            gathered.chain_denials.push(ChainDenial { principal_id: (*id).to_owned(), denial });
+            gathered.chain_denials.push(ChainDenial { principal_id: (*id).into(), denial });
         }
     }
     let ids = ["ws-1", "ws-2"];
     for (number, id) in ids.iter().enumerate() {
         if !dice.rarely(5) {
             gathered.acts_in.push(Arc::new(ActsIn {
-                id: format!("acts-{number}"),
-                workspace_id: (*id).to_owned(),
+                id: format!("acts-{number}").into(),
+                workspace_id: (*id).into(),
                 window: dice.window(at),
                 allowed_actions: dice
                     .maybe(3, |dice| if dice.rarely(4) { Vec::new() } else { dice.patterns() }),
@@ -358,15 +359,15 @@ fn authority(dice: &mut Dice<'_>, at: DateTime<Utc>, tools: &[Arc<Tool>], gather
         }
     }
     if dice.rarely(25) {
-        let actor_id = dice.of(&[SUBJECT, AGENTS[0], AGENTS[1], HUMANS[0]]).to_owned();
-        gathered.stop_signals.push(Arc::new(StopSignal { id: "stop-1".to_owned(), actor_id }));
+        let actor_id = dice.of(&[SUBJECT, AGENTS[0], AGENTS[1], HUMANS[0]]).into();
+        gathered.stop_signals.push(Arc::new(StopSignal { id: "stop-1".into(), actor_id }));
     }
     if dice.rarely(20) {
         gathered.quarantines.push(Arc::new(Quarantine {
-            id: "quarantine-1".to_owned(),
-            subject_id: dice.maybe(2, |dice| dice.of(&[SUBJECT, AGENTS[0], "x"]).to_owned()),
+            id: "quarantine-1".into(),
+            subject_id: dice.maybe(2, |dice| dice.of(&[SUBJECT, AGENTS[0], "x"]).into()),
             action: dice.maybe(2, |dice| dice.of(&PATTERNS).parse().unwrap()),
-            delegation_id: dice.maybe(2, |dice| dice.of(&["del-0", "del-1", "del-0-1"]).to_owned()),
+            delegation_id: dice.maybe(2, |dice| dice.of(&["del-0", "del-1", "del-0-1"]).into()),
         }));
     }
 }

@@ -65,7 +65,7 @@ async fn polite(client: Client) -> Instant {
     let mut grpc = RuntimeServiceClient::connect(client.base.clone()).await.unwrap();
     let bearer: MetadataValue<_> = format!("Bearer {}", client.token).parse().unwrap();
     let mut request = Request::new(EvaluateRequest {
-        subject: subject.to_owned(),
+        subject: subject.into(),
         action: "payment.execute".to_owned(),
         purpose: "invoice-settlement".to_owned(),
         ..EvaluateRequest::default()

@@ -90,7 +90,7 @@ impl Archived {
             kid: summary.kid.to_owned(),
             signature,
             sealed,
-            id: entry.decision_id,
+            id: entry.decision_id.into(),
         })
     }
 }

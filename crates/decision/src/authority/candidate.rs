@@ -1,5 +1,6 @@
 //! The authorities that may cover the action, in the order in which they are tried.
 
+use authority_ids::{DelegationRef, EntityRef};
 use chrono::{DateTime, Utc};
 
 use super::{
@@ -75,8 +76,8 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    pub(crate) fn delegation_id(&self) -> Option<&'a str> {
-        self.links().first().map(|link| link.id.as_str())
+    pub(crate) fn delegation_id(&self) -> Option<&'a DelegationRef> {
+        self.links().first().map(|link| &link.id)
     }
 
     /// Returns the bounds that must all hold, each with its holder: the line of a delegation, or the
@@ -129,7 +130,7 @@ impl<'a> Candidate<'a> {
     }
 
     /// Returns the tool that a permit under this authority is limited to, if any.
-    pub(crate) fn tool_id(&self) -> Option<String> {
+    pub(crate) fn tool_id(&self) -> Option<EntityRef> {
         self.terms.tool().map(|tool| tool.id.clone())
     }
 

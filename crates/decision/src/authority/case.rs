@@ -1,5 +1,6 @@
 //! The request, the facts and the time of a decision, with look-ups.
 
+use authority_ids::PrincipalRef;
 use chrono::{DateTime, FixedOffset, Utc};
 
 use crate::{
@@ -45,9 +46,9 @@ impl<'a> Case<'a> {
         self.gathered.successor_id.as_deref().filter(|_| is_named).unwrap_or(id)
     }
 
-    pub(crate) fn principal_is_active(&self, id: &str) -> bool {
+    pub(crate) fn principal_is_active(&self, id: &PrincipalRef) -> bool {
         let mut known = self.gathered.principals.iter().chain(&self.gathered.subject);
-        known.any(|principal| principal.id == id && principal.active)
+        known.any(|principal| principal.id == *id && principal.active)
     }
 
     /// Returns the time of the request in the tenant's time zone.

@@ -5,6 +5,7 @@
 //! them, including its purposes, is used. If none passes, the refusal of the candidate that got
 //! furthest is returned.
 
+use authority_ids::{EntityRef, PrincipalRef};
 use chrono::{DateTime, Utc};
 
 use super::{
@@ -148,9 +149,9 @@ fn named<'a>(case: &Case<'a>, used: &AuthorityUsed) -> Candidate<'a> {
 /// This is the end of the membership of the named workspace. If only a project is named, it is the
 /// latest end of the memberships of the workspaces that give access to the project.
 pub(crate) fn membership_until(case: &Case<'_>) -> Option<DateTime<Utc>> {
-    let named = case.request.workspace_id.as_deref();
+    let named = case.request.workspace_id.as_ref();
     let reaching = project_named(case).filter(|_| named.is_none());
-    let reaching = reaching.into_iter().flat_map(reach).map(String::as_str);
+    let reaching = reaching.into_iter().flat_map(reach);
     let rows = named.into_iter().chain(reaching).flat_map(|id| memberships(case, id));
     // A membership without an end outlasts all other memberships.
     rows.map(|row| row.window.until).max_by_key(|end| (end.is_none(), *end)).flatten()
@@ -201,9 +202,9 @@ fn nobody_is_stopped(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), R
 
 /// Whether the principal is the subject or a participant in the chain: a delegate, a delegator, the
 /// root.
-pub(crate) fn takes_part(case: &Case<'_>, candidate: &Candidate<'_>, id: &str) -> bool {
+pub(crate) fn takes_part(case: &Case<'_>, candidate: &Candidate<'_>, id: &PrincipalRef) -> bool {
     let mut links = candidate.links().iter();
-    id == case.request.subject || links.any(|l| l.delegate_id == id || l.delegator_id == id)
+    *id == case.request.subject || links.any(|l| l.delegate_id == *id || l.delegator_id == *id)
 }
 
 fn nothing_is_quarantined(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {
@@ -213,7 +214,7 @@ fn nothing_is_quarantined(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<
         let subject = subject.is_none_or(|id| takes_part(case, candidate, id));
         let action = quarantine.action.as_ref().is_none_or(|p| p.covers(&case.request.action));
         let delegation = quarantine.delegation_id.as_ref();
-        let delegation = delegation.is_none_or(|id| links.iter().any(|link| link.line() == id));
+        let delegation = delegation.is_none_or(|id| links.iter().any(|link| *id == *link.line()));
         subject && action && delegation
     };
     let quarantined = case.gathered.quarantines.iter().any(|q| concerned(q));
@@ -237,7 +238,7 @@ fn chain_is_in_force(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), R
         Source::Uses(uses) => uses.row.window,
         Source::ActsIn(row) => row.window,
         _ => {
-            let active = |id: &str| case.principal_is_active(id);
+            let active = |id: &PrincipalRef| case.principal_is_active(id);
             let found = chain::in_force(candidate.links(), active, case.at);
             return found.map_err(|broken| broken.reason);
         }
@@ -277,16 +278,19 @@ pub(crate) fn supports(case: &Case<'_>, list: &[String]) -> bool {
 }
 
 /// Whether the subject may perform the action in the workspace at the decision's time.
-fn acts_in(case: &Case<'_>, workspace_id: &str) -> bool {
+fn acts_in(case: &Case<'_>, workspace_id: &EntityRef) -> bool {
     memberships(case, workspace_id).next().is_some()
 }
 
 /// Returns the memberships by which the subject may perform the action in the workspace at the
 /// decision's time.
-fn memberships<'a>(case: &Case<'a>, workspace_id: &str) -> impl Iterator<Item = &'a ActsIn> {
+fn memberships<'a>(
+    case: &Case<'a>,
+    workspace_id: &EntityRef,
+) -> impl Iterator<Item = &'a ActsIn> {
     let (at, action) = (case.at, &case.request.action);
     case.gathered.acts_in.iter().map(std::sync::Arc::as_ref).filter(move |row| {
-        row.workspace_id == workspace_id
+        row.workspace_id == *workspace_id
             && row.window.holds(at)
             && row.allowed_actions.as_ref().is_none_or(|own| covered(own, action))
     })
@@ -301,7 +305,7 @@ fn workspace_is_open(case: &Case<'_>, _: &Candidate<'_>) -> Result<(), Reason> {
 /// Whether a grant of sufficient level on the object applies to the subject.
 ///
 /// The grantee can be the subject, a team of the subject, or a delegator that it acts for.
-fn is_granted(case: &Case<'_>, candidate: &Candidate<'_>, thing_id: &str) -> bool {
+fn is_granted(case: &Case<'_>, candidate: &Candidate<'_>, thing_id: &EntityRef) -> bool {
     let needed = candidate.terms.access_needed(case.request);
     access_granted(case, candidate, thing_id).is_some_and(|level| level >= needed)
 }
@@ -310,21 +314,22 @@ fn is_granted(case: &Case<'_>, candidate: &Candidate<'_>, thing_id: &str) -> boo
 pub(crate) fn access_granted(
     case: &Case<'_>,
     candidate: &Candidate<'_>,
-    thing_id: &str,
+    thing_id: &EntityRef,
 ) -> Option<AccessLevel> {
     let reaches = |grant: &&std::sync::Arc<Grant>| {
         let id = &grant.grantee_id;
         if grant.grantee_kind == "team" {
             return case.teams().any(|team| team == id);
         }
-        *id == case.request.subject || candidate.links().iter().any(|link| link.delegator_id == *id)
+        case.request.subject == *id.as_str()
+            || candidate.links().iter().any(|link| link.delegator_id == *id.as_str())
     };
-    let grants = case.gathered.grants.iter().filter(|grant| grant.resource_id == thing_id);
+    let grants = case.gathered.grants.iter().filter(|grant| grant.resource_id == *thing_id);
     grants.filter(reaches).map(|grant| grant.access_level).max()
 }
 
 /// Whether an object of this workspace, or without a workspace, may be used in the named workspace.
-fn serves(case: &Case<'_>, workspace_id: Option<&String>) -> bool {
+fn serves(case: &Case<'_>, workspace_id: Option<&EntityRef>) -> bool {
     let named = case.request.workspace_id.as_ref();
     workspace_id.is_none_or(|own| named.is_none_or(|named| named == own))
 }
@@ -363,7 +368,7 @@ fn project_named<'a>(case: &Case<'a>) -> Option<&'a Project> {
 }
 
 /// Returns the workspaces that give access to a project.
-fn reach(project: &Project) -> impl Iterator<Item = &String> {
+fn reach(project: &Project) -> impl Iterator<Item = &EntityRef> {
     project.workspace_id.iter().chain(&project.visible_in_workspaces)
 }
 

@@ -2,6 +2,10 @@
 //!
 //! This module does not decide. Each bound is checked separately by the deciding rule.
 
+use std::borrow::Borrow;
+
+use authority_ids::PrincipalRef;
+
 use super::{
     candidate::{Candidate, Source},
     case::Case,
@@ -48,7 +52,7 @@ const BOUNDS: [Bound; 7] = [
         limit: |all| list(&all.resource_ids),
         asked: |case| {
             let named = [&case.request.resource_id, &case.request.project_id];
-            let named: Vec<String> = named.into_iter().flatten().cloned().collect();
+            let named: Vec<&str> = named.into_iter().flatten().map(|id| &**id).collect();
             (!named.is_empty()).then(|| list(&named))
         },
     },
@@ -56,7 +60,7 @@ const BOUNDS: [Bound; 7] = [
         name: "workspace_ids",
         alone: |all| Bounds { workspace_ids: all.workspace_ids.clone(), ..Bounds::default() },
         limit: |all| list(&all.workspace_ids),
-        asked: |case| case.request.workspace_id.clone(),
+        asked: |case| case.request.workspace_id.clone().map(String::from),
     },
     Bound {
         name: "hours",
@@ -202,7 +206,7 @@ fn purposes(case: &Case<'_>, candidate: &Candidate<'_>) -> Vec<ExceededBound> {
 fn not_in_force(case: &Case<'_>, candidate: &Candidate<'_>) -> Option<String> {
     let (id, window) = match candidate.source {
         Source::Delegation(chain) => {
-            let active = |id: &str| case.principal_is_active(id);
+            let active = |id: &PrincipalRef| case.principal_is_active(id);
             return chain::in_force(&chain.0, active, case.at).err().map(|why| why.to_string());
         }
         Source::Uses(uses) => (&uses.row.id, uses.row.window),
@@ -216,7 +220,7 @@ fn asked_amount(case: &Case<'_>) -> Option<String> {
     case.request.amount().map(Amount::to_money)
 }
 
-fn list(texts: &[String]) -> String {
+fn list(texts: &[impl Borrow<str>]) -> String {
     let shown = texts.get(..NAMED).unwrap_or(texts).join(", ");
     match texts.len().saturating_sub(NAMED) {
         0 => shown,

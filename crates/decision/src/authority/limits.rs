@@ -2,6 +2,7 @@
 //!
 //! A bound does not hold if the request lacks its field, or if its counter is unknown.
 
+use authority_ids::EntityRef;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +50,7 @@ pub(crate) fn risk_holds(candidate: &Candidate<'_>, bounds: &Bounds) -> bool {
 /// Whether each of these bounds holds, except the bounds on risk, place and purpose.
 pub(crate) fn within(case: &Case<'_>, holder: &str, bounds: &Bounds) -> bool {
     let request = case.request;
-    let listed = |list: &[String], own: Option<&String>| {
+    let listed = |list: &[EntityRef], own: Option<&EntityRef>| {
         list.is_empty() || own.is_some_and(|own| list.contains(own))
     };
     let currency = bounds.currency.as_deref();
@@ -72,7 +73,7 @@ pub(crate) fn hours_end(
 }
 
 /// Whether the list is empty, or the request names a resource or project and only listed ones.
-fn reaches(list: &[String], request: &Request) -> bool {
+fn reaches(list: &[EntityRef], request: &Request) -> bool {
     let mut named = request.resource_id.iter().chain(&request.project_id).peekable();
     list.is_empty() || (named.peek().is_some() && named.all(|id| list.contains(id)))
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use authority_ids::EntityRef;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -71,7 +72,7 @@ impl TraceStep {
 /// A statement of a policy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyStatement {
-    pub policy_id: String,
+    pub policy_id: EntityRef,
     /// The statement's `@id`, or the policy's id.
     pub id: String,
     /// The statement's `@advice`, if the statement matches.

@@ -1,5 +1,6 @@
 //! The authority under which an action is permitted, as a verdict names it.
 
+use authority_ids::DelegationRef;
 use serde::{Deserialize, Serialize};
 
 /// The authority that was used.
@@ -8,7 +9,7 @@ pub struct AuthorityUsed {
     pub kind: AuthorityKind,
     pub id: String,
     /// The ids of a delegation's chain, from the delegation up. Empty for other authorities.
-    pub chain: Vec<String>,
+    pub chain: Vec<DelegationRef>,
 }
 
 /// The kind of an authority.

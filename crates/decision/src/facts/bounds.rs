@@ -2,6 +2,7 @@
 //!
 //! A delegation has the bounds as fields. A `uses` row has some of them in `constraints_json`.
 
+use authority_ids::EntityRef;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -41,9 +42,9 @@ pub struct Bounds {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hours: Option<Hours>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub resource_ids: Vec<String>,
+    pub resource_ids: Vec<EntityRef>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub workspace_ids: Vec<String>,
+    pub workspace_ids: Vec<EntityRef>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub purposes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
+use authority_ids::PrincipalRef;
 use chrono::{DateTime, Utc};
 
 use super::records::{Chain, Delegation};
@@ -11,7 +12,7 @@ use crate::{levels::DelegationState, reason::Reason};
 pub const LONGEST_CHAIN: usize = 16;
 
 /// Returns the subject and all delegates and delegators in these chains, in order.
-pub fn participants<'a>(subject: &'a String, chains: &'a [Chain]) -> BTreeSet<&'a String> {
+pub fn participants<'a>(subject: &'a PrincipalRef, chains: &'a [Chain]) -> BTreeSet<&'a PrincipalRef> {
     let links = chains.iter().flat_map(|chain| &chain.0);
     links.flat_map(|link| [&link.delegate_id, &link.delegator_id]).chain([subject]).collect()
 }
@@ -23,7 +24,7 @@ pub struct Broken<'a> {
     /// The link with the problem.
     pub link: &'a Delegation,
     /// The delegator or delegate that is not active, if that is the problem.
-    pub principal: Option<&'a str>,
+    pub principal: Option<&'a PrincipalRef>,
     at: DateTime<Utc>,
 }
 
@@ -35,7 +36,7 @@ pub struct Broken<'a> {
 /// The first problem in this order, from the delegation itself upwards.
 pub fn in_force(
     links: &[Arc<Delegation>],
-    is_active: impl Fn(&str) -> bool,
+    is_active: impl Fn(&PrincipalRef) -> bool,
     at: DateTime<Utc>,
 ) -> Result<(), Broken<'_>> {
     let broken = |link, reason| Err(Broken { reason, link, principal: None, at });
@@ -53,7 +54,7 @@ pub fn in_force(
         }
     }
     for link in links {
-        let both = [link.delegator_id.as_str(), link.delegate_id.as_str()];
+        let both = [&link.delegator_id, &link.delegate_id];
         if let Some(principal) = both.into_iter().find(|id| !is_active(id)) {
             let reason = Reason::DelegatorInactive;
             return Err(Broken { reason, link, principal: Some(principal), at });

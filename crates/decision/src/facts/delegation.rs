@@ -3,6 +3,8 @@
 //! The registry makes this comparison before it creates a child or narrows a delegation. `decide`
 //! does not need the comparison, because it checks the request against every link of the chain.
 
+use std::{fmt::Display, ops::Deref};
+
 use super::{bounds::Bounds, hours::OffsetsOf, records::Delegation};
 use crate::request::jurisdiction;
 
@@ -47,7 +49,7 @@ fn wider(
         }
     }
     let same = |old: &str, new: &str| old == new;
-    let lists: [(_, _, _, Covers); 4] = [
+    let texts: [(_, _, _, Covers); 2] = [
         ("purposes", &old.bounds.purposes, &new.bounds.purposes, same),
         (
             "jurisdictions",
@@ -55,11 +57,16 @@ fn wider(
             &new.bounds.jurisdictions,
             jurisdiction::covers,
         ),
-        ("resource_ids", &old.bounds.resource_ids, &new.bounds.resource_ids, same),
-        ("workspace_ids", &old.bounds.workspace_ids, &new.bounds.workspace_ids, same),
     ];
-    for (member, old, new, covers) in lists {
+    for (member, old, new, covers) in texts {
         found.extend(list_excess(member, old, new, covers, measure));
+    }
+    let ids = [
+        ("resource_ids", &old.bounds.resource_ids, &new.bounds.resource_ids),
+        ("workspace_ids", &old.bounds.workspace_ids, &new.bounds.workspace_ids),
+    ];
+    for (member, old, new) in ids {
+        found.extend(list_excess(member, old, new, same, measure));
     }
     found.extend(bound_excess(&old.bounds, &new.bounds, measure, offsets_of));
     if !new.window.is_within(old.window) {
@@ -74,10 +81,10 @@ fn wider(
     found
 }
 
-fn list_excess(
+fn list_excess<T: Deref<Target = str> + Display + PartialEq>(
     member: &'static str,
-    old: &[String],
-    new: &[String],
+    old: &[T],
+    new: &[T],
     covers: fn(&str, &str) -> bool,
     measure: &str,
 ) -> Option<Excess> {
@@ -88,7 +95,7 @@ fn list_excess(
         return Some((member, format!("is unbounded where {measure} is a list")));
     }
     // An unchanged value isn't wider than before, even if its meaning is unknown.
-    let within = |old: &String, own: &String| old == own || covers(old, own);
+    let within = |old: &T, own: &T| old == own || covers(old, own);
     let extra = new.iter().find(|own| !old.iter().any(|old| within(old, own)))?;
     Some((member, format!("`{extra}` is not in {measure}")))
 }

@@ -11,6 +11,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
+use authority_ids::{DelegationRef, EntityRef};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
@@ -77,7 +78,7 @@ pub struct Gathered<P = Arc<CompiledPolicy>> {
     pub delegations: Vec<Chain>,
     /// The delegation that renewed the named one, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub successor_id: Option<String>,
+    pub successor_id: Option<DelegationRef>,
     /// Every existing delegator and delegate of the chains.
     pub principals: Vec<Arc<Principal>>,
     /// The subject's `uses` rows: at least the rows that cover the action or its tool.
@@ -241,9 +242,9 @@ impl Facts {
 #[derive(Debug, thiserror::Error)]
 pub enum RebuildError {
     #[error("the text of policy `{0}` is missing")]
-    TextMissing(String),
+    TextMissing(EntityRef),
     #[error("policy `{0}` does not compile: {1}")]
-    Policy(String, Box<PolicyError>),
+    Policy(EntityRef, Box<PolicyError>),
     #[error("the input schema `{0}` is missing")]
     SchemaMissing(String),
 }

@@ -6,6 +6,7 @@
 
 use std::{cmp::Ordering, collections::BTreeMap, fmt::Display};
 
+use authority_ids::EntityRef;
 use serde::{Deserialize, Serialize};
 
 use super::{access::own_access_level, gate::Effective, records::Tool};
@@ -20,10 +21,10 @@ pub struct Term<T> {
     /// The strictest value that any tool declares.
     pub strictest: Option<T>,
     /// The first tool, by id, that declares this value.
-    pub tool_id: Option<String>,
+    pub tool_id: Option<EntityRef>,
     /// The first tool, by id, that declares another field but not this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub omitted_by: Option<String>,
+    pub omitted_by: Option<EntityRef>,
 }
 
 impl<T> Default for Term<T> {
@@ -41,13 +42,13 @@ impl<T: Copy> Term<T> {
     /// Describes the strictest value with its tool, and a tool that leaves the field out.
     ///
     /// `counted` is the value that a missing field counts as.
-    fn describe(&self, name: &str, counted: &str) -> Vec<(&str, String)>
+    fn describe(&self, name: &str, counted: &str) -> Vec<(&EntityRef, String)>
     where
         T: Display,
     {
-        let strictest = self.tool_id.as_deref().zip(self.strictest);
+        let strictest = self.tool_id.as_ref().zip(self.strictest);
         let strictest = strictest.map(|(tool_id, value)| (tool_id, format!("{name} {value}")));
-        let omitted = self.omitted_by.as_deref();
+        let omitted = self.omitted_by.as_ref();
         let omitted = omitted.map(|id| (id, format!("{name} left out, which counts as {counted}")));
         strictest.into_iter().chain(omitted).collect()
     }
@@ -58,19 +59,19 @@ impl<T: Copy> Term<T> {
                 self.strictest = other.strictest;
                 self.tool_id.clone_from(&other.tool_id);
             }
-            Ordering::Equal => first(&mut self.tool_id, other.tool_id.as_deref()),
+            Ordering::Equal => first(&mut self.tool_id, other.tool_id.as_ref()),
             Ordering::Greater => {}
         }
-        first(&mut self.omitted_by, other.omitted_by.as_deref());
+        first(&mut self.omitted_by, other.omitted_by.as_ref());
     }
 }
 
 /// Keeps the lower of the two ids.
-fn first(kept: &mut Option<String>, other: Option<&str>) {
+fn first(kept: &mut Option<EntityRef>, other: Option<&EntityRef>) {
     if let Some(other) = other
-        && kept.as_deref().is_none_or(|kept| other < kept)
+        && kept.as_ref().is_none_or(|kept| other < kept)
     {
-        *kept = Some(other.to_owned());
+        *kept = Some(other.clone());
     }
 }
 
@@ -86,12 +87,12 @@ pub struct JoinedTerms {
     /// The access level that a tool's own record requires. Every tool has a level.
     pub access_level: Term<AccessLevel>,
     /// The fields that tools require of a request, each with the first such tool by id.
-    pub requires: BTreeMap<String, String>,
+    pub requires: BTreeMap<String, EntityRef>,
     /// The distinct declarations of the tools, in order. Policies are evaluated on all of them.
     pub declarations: Vec<Effective>,
     /// The first tool, by id, without any declaration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub undeclared_by: Option<String>,
+    pub undeclared_by: Option<EntityRef>,
     /// The schemas for the tools' input, in order, each with the first tool, by id, that has it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<JoinedInput>,
@@ -102,7 +103,7 @@ pub struct JoinedTerms {
 pub struct JoinedInput {
     #[serde(flatten)]
     pub schema: InputReference,
-    pub tool_id: String,
+    pub tool_id: EntityRef,
 }
 
 impl JoinedTerms {
@@ -111,7 +112,7 @@ impl JoinedTerms {
         let declaration = tool.action_declaration.unwrap_or_default();
         let classification = tool.action_risk_classification.unwrap_or_default();
         let declared = tool.is_declared();
-        let id = tool.id.as_str();
+        let id = &tool.id;
         let mut own = Effective::default();
         own.take(tool.action_declaration, tool.action_risk_classification);
         Self {
@@ -122,10 +123,10 @@ impl JoinedTerms {
             // Unlike other missing fields, a missing mode does not count as the worst value.
             required_oversight_mode: term(classification.required_oversight_mode, id, false),
             access_level: term(Some(own_access_level(tool)), id, declared),
-            requires: tool.requires.iter().map(|m| (m.clone(), tool.id.clone())).collect(),
+            requires: tool.requires.iter().map(|m| (m.clone(), id.clone())).collect(),
             declarations: vec![own],
-            undeclared_by: (!declared).then(|| tool.id.clone()),
-            inputs: tool.input.iter().map(|schema| input(schema, &tool.id)).collect(),
+            undeclared_by: (!declared).then(|| id.clone()),
+            inputs: tool.input.iter().map(|schema| input(schema, id)).collect(),
         }
     }
 
@@ -148,7 +149,7 @@ impl JoinedTerms {
                 self.declarations.insert(place, *own);
             }
         }
-        first(&mut self.undeclared_by, other.undeclared_by.as_deref());
+        first(&mut self.undeclared_by, other.undeclared_by.as_ref());
         for one in &other.inputs {
             match self.inputs.binary_search_by(|own| own.schema.cmp(&one.schema)) {
                 Err(place) => self.inputs.insert(place, one.clone()),
@@ -171,8 +172,8 @@ impl JoinedTerms {
     }
 
     /// Describes the terms that each tool sets, in order of id.
-    pub fn set_by(&self) -> BTreeMap<&str, Vec<String>> {
-        let mut by: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    pub fn set_by(&self) -> BTreeMap<&EntityRef, Vec<String>> {
+        let mut by: BTreeMap<&EntityRef, Vec<String>> = BTreeMap::new();
         let members = [
             self.effect_class.describe("effect_class", "digital_state_change"),
             self.reversibility.describe("reversibility", "irreversible"),
@@ -194,20 +195,20 @@ impl JoinedTerms {
     }
 
     /// Returns the ids of the tools that set a term.
-    pub fn tool_ids(&self) -> impl Iterator<Item = &str> {
+    pub fn tool_ids(&self) -> impl Iterator<Item = &EntityRef> {
         self.set_by().into_keys()
     }
 }
 
-fn input(schema: &InputReference, tool_id: &str) -> JoinedInput {
-    JoinedInput { schema: schema.clone(), tool_id: tool_id.to_owned() }
+fn input(schema: &InputReference, tool_id: &EntityRef) -> JoinedInput {
+    JoinedInput { schema: schema.clone(), tool_id: tool_id.clone() }
 }
 
-fn term<T: Copy>(value: Option<T>, tool_id: &str, declared: bool) -> Term<T> {
+fn term<T: Copy>(value: Option<T>, tool_id: &EntityRef, declared: bool) -> Term<T> {
     let omitted = declared && value.is_none();
     Term {
         strictest: value,
-        tool_id: value.is_some().then(|| tool_id.to_owned()),
-        omitted_by: omitted.then(|| tool_id.to_owned()),
+        tool_id: value.is_some().then(|| tool_id.clone()),
+        omitted_by: omitted.then(|| tool_id.clone()),
     }
 }

@@ -81,7 +81,7 @@ mod tests {
 
     fn strict() -> Tool {
         Tool {
-            id: "svc:ent:acme:tool:pay".to_owned(),
+            id: "svc:ent:acme:tool:pay".into(),
             live: true,
             workspace_id: None,
             actions: Vec::new(),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use authority_ids::{ApprovalRef, DelegationRef, EntityRef, PrincipalRef, TenantRef};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +20,7 @@ use crate::{
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tenant {
-    pub id: String,
+    pub id: TenantRef,
     /// Whether the tenant is in state `active` and not deleted.
     pub active: bool,
     /// Whether undeclared actions are refused. A request, tool or model can declare an action.
@@ -46,7 +47,7 @@ pub const fn default_validity() -> u32 {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Principal {
-    pub id: String,
+    pub id: PrincipalRef,
     pub class: PrincipalClass,
     pub name: String,
     /// Whether the principal is in state `active` and not deleted.
@@ -55,25 +56,25 @@ pub struct Principal {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Membership {
-    pub team_id: String,
+    pub team_id: EntityRef,
     pub window: Window,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopSignal {
-    pub id: String,
-    pub actor_id: String,
+    pub id: EntityRef,
+    pub actor_id: PrincipalRef,
 }
 
 /// A quarantine. It applies to requests that match all of its fields; without fields, to all
 /// requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quarantine {
-    pub id: String,
-    pub subject_id: Option<String>,
+    pub id: EntityRef,
+    pub subject_id: Option<PrincipalRef>,
     pub action: Option<Pattern>,
     /// The id of the quarantined delegation's line: [`Delegation::line`].
-    pub delegation_id: Option<String>,
+    pub delegation_id: Option<DelegationRef>,
 }
 
 /// A delegation with all delegations above it: itself first, the root last.
@@ -83,11 +84,11 @@ pub struct Chain(pub Vec<Arc<Delegation>>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delegation {
-    pub id: String,
+    pub id: DelegationRef,
     pub version: i64,
-    pub parent_id: Option<String>,
-    pub delegator_id: String,
-    pub delegate_id: String,
+    pub parent_id: Option<DelegationRef>,
+    pub delegator_id: PrincipalRef,
+    pub delegate_id: PrincipalRef,
     pub state: DelegationState,
     pub window: Window,
     pub actions: Vec<Pattern>,
@@ -139,14 +140,14 @@ pub struct Uses {
 /// A principal who is denied something cannot let others do it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChainDenial {
-    pub principal_id: String,
+    pub principal_id: PrincipalRef,
     pub denial: Uses,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsesRow {
     /// Identifies the row among its principal's rows.
-    pub id: String,
+    pub id: EntityRef,
     pub allowed: bool,
     pub window: Window,
     pub constraints: Constraints,
@@ -179,14 +180,14 @@ pub enum Used {
     Tool(Arc<Tool>),
     Model(Arc<Model>),
     ExternalApp(Arc<ExternalApp>),
-    Resource(String),
+    Resource(EntityRef),
     /// The row's reference does not resolve.
     Missing(String),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Model {
-    pub id: String,
+    pub id: EntityRef,
     /// Whether the model is not retired.
     pub live: bool,
     pub risk_tier: Option<RiskTier>,
@@ -195,14 +196,14 @@ pub struct Model {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExternalApp {
-    pub id: String,
+    pub id: EntityRef,
     pub live: bool,
     pub actions: Vec<Pattern>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Purpose {
-    pub id: String,
+    pub id: EntityRef,
     pub slug: String,
     /// Whether the purpose is in state `active` and not deleted.
     pub active: bool,
@@ -214,12 +215,12 @@ pub struct Purpose {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tool {
-    pub id: String,
+    pub id: EntityRef,
     /// Whether the tool is neither deprecated nor retired.
     pub live: bool,
     /// The workspace that it serves; `None` for all.
     #[serde(default)]
-    pub workspace_id: Option<String>,
+    pub workspace_id: Option<EntityRef>,
     pub actions: Vec<Pattern>,
     /// The names of members that a request must have: fields of the context, `resource_id` or
     /// `workspace_id`.
@@ -243,10 +244,10 @@ impl Tool {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resource {
-    pub id: String,
+    pub id: EntityRef,
     /// The workspace that it belongs to, if any.
     #[serde(default)]
-    pub workspace_id: Option<String>,
+    pub workspace_id: Option<EntityRef>,
     pub kind: String,
     pub name: String,
     pub sensitivity: Option<String>,
@@ -256,24 +257,24 @@ pub struct Resource {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workspace {
-    pub id: String,
+    pub id: EntityRef,
     pub live: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Project {
-    pub id: String,
+    pub id: EntityRef,
     pub live: bool,
-    pub workspace_id: Option<String>,
-    pub visible_in_workspaces: Vec<String>,
+    pub workspace_id: Option<EntityRef>,
+    pub visible_in_workspaces: Vec<EntityRef>,
 }
 
 /// The subject's membership of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActsIn {
     /// Identifies the row among the subject's rows.
-    pub id: String,
-    pub workspace_id: String,
+    pub id: EntityRef,
+    pub workspace_id: EntityRef,
     pub window: Window,
     /// `allowed_actions_json`. If absent, the row gives no authority, and does not limit the
     /// actions for which the subject has other authority. If empty or malformed, the row permits no
@@ -283,8 +284,8 @@ pub struct ActsIn {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    pub id: String,
-    pub resource_id: String,
+    pub id: EntityRef,
+    pub resource_id: EntityRef,
     pub grantee_id: String,
     /// `team`, or a kind of principal.
     pub grantee_kind: String,
@@ -300,7 +301,7 @@ pub struct Approval {
     #[serde(with = "moment")]
     pub expires_at: DateTime<Utc>,
     pub given: Vec<Signature>,
-    pub id: String,
+    pub id: ApprovalRef,
     /// Whether the approval's digest is the digest of this request's question.
     pub same_question: bool,
     /// Whether the approval was given to this request's subject. It only improves the explanation
@@ -315,7 +316,7 @@ pub struct Approval {
 /// requests that would be held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Declined {
-    pub approval_id: String,
+    pub approval_id: ApprovalRef,
     #[serde(with = "moment")]
     pub at: DateTime<Utc>,
 }

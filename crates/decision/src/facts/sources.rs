@@ -1,5 +1,6 @@
 //! Lists the sources of a decision's facts: ids, versions and failed look-ups.
 
+use authority_ids::DelegationRef;
 use serde::{Deserialize, Serialize};
 
 use super::{gathered::Facts, records::Used};
@@ -84,20 +85,20 @@ pub fn reads(request: &Request, facts: &Facts) -> Vec<Read> {
 /// Returns the look-ups for the records that the request names.
 fn named(request: &Request, facts: &Facts) -> Vec<Read> {
     let gathered = &facts.gathered;
-    let chain = |id: &String| {
+    let chain = |id: &DelegationRef| {
         let id = gathered.successor_id.as_ref().unwrap_or(id);
         gathered.delegations.iter().any(|c| c.0.first().is_some_and(|link| link.id == *id))
     };
     let delegation = request.delegation_id.as_ref();
     [
-        ("tenant", Some(&request.tenant_id), gathered.tenant.is_some()),
-        ("principal", Some(&request.subject), gathered.subject.is_some()),
-        ("delegation", delegation.filter(|id| !chain(id)), false),
-        ("tool", request.tool_id.as_ref(), gathered.tool.is_some()),
-        ("purpose", request.purpose.as_ref(), gathered.purpose.is_some()),
-        ("resource", request.resource_id.as_ref(), gathered.resource.is_some()),
-        ("workspace", request.workspace_id.as_ref(), gathered.workspace.is_some()),
-        ("project", request.project_id.as_ref(), gathered.project.is_some()),
+        ("tenant", Some(request.tenant_id.as_str()), gathered.tenant.is_some()),
+        ("principal", Some(request.subject.as_str()), gathered.subject.is_some()),
+        ("delegation", delegation.filter(|id| !chain(id)).map(|id| id.as_str()), false),
+        ("tool", request.tool_id.as_deref(), gathered.tool.is_some()),
+        ("purpose", request.purpose.as_deref(), gathered.purpose.is_some()),
+        ("resource", request.resource_id.as_deref(), gathered.resource.is_some()),
+        ("workspace", request.workspace_id.as_deref(), gathered.workspace.is_some()),
+        ("project", request.project_id.as_deref(), gathered.project.is_some()),
     ]
     .into_iter()
     .filter_map(|(kind, id, found)| Some(Read { absent: !found, ..read(kind, id?) }))

@@ -83,7 +83,7 @@ mod tests {
 
     fn tool(class: Option<EffectClass>, tier: Option<RiskTier>) -> Tool {
         Tool {
-            id: "t".to_owned(),
+            id: "t".into(),
             live: true,
             workspace_id: None,
             actions: Vec::new(),

@@ -6,6 +6,8 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use authority_ids::EntityRef;
+
 use super::gathered::Gathered;
 use crate::{
     policy::{
@@ -20,14 +22,14 @@ use crate::{
 pub struct PolicyChange {
     added: PolicyIndex,
     /// The ids of removed policies.
-    gone: BTreeSet<String>,
+    gone: BTreeSet<EntityRef>,
     /// Whether all gathered policies are removed.
     replaces_all: bool,
 }
 
 impl PolicyChange {
     /// Adds `added`, which replace policies with the same ids, and removes `gone`.
-    pub fn new(added: Vec<Arc<CompiledPolicy>>, gone: impl IntoIterator<Item = String>) -> Self {
+    pub fn new(added: Vec<Arc<CompiledPolicy>>, gone: impl IntoIterator<Item = EntityRef>) -> Self {
         let replaced = added.iter().map(|policy| policy.reference.id.clone());
         let gone = replaced.chain(gone).collect();
         Self { added: PolicyIndex::new(added), gone, replaces_all: false }

@@ -5,6 +5,7 @@
 
 use std::{ops::Range, sync::Arc};
 
+use authority_ids::EntityRef;
 use cedar_policy_core::{
     ast::PolicySet,
     parser::{err::ParseErrors, parse_policyset},
@@ -25,7 +26,7 @@ use crate::moment::Window;
 /// A policy record without its text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyReference {
-    pub id: String,
+    pub id: EntityRef,
     pub version: i64,
     /// Lower-case hex SHA-256 of the Cedar text.
     pub sha256: String,

@@ -169,7 +169,7 @@ mod tests {
             patterns.join(" || ")
         );
         let reference = PolicyReference {
-            id: id.to_owned(),
+            id: id.into(),
             version: 1,
             sha256: String::new(),
             applies_to: targets.iter().map(|target| target.parse().unwrap()).collect(),

@@ -6,6 +6,8 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use authority_ids::EntityRef;
+
 use super::{
     compiled::CompiledPolicy,
     statement::ActionScope,
@@ -68,8 +70,8 @@ impl PolicyIndex {
     }
 
     /// Returns the policy with this id.
-    pub fn get(&self, id: &str) -> Option<&Arc<CompiledPolicy>> {
-        let place = self.policies.binary_search_by(|one| one.reference.id.as_str().cmp(id));
+    pub fn get(&self, id: &EntityRef) -> Option<&Arc<CompiledPolicy>> {
+        let place = self.policies.binary_search_by(|one| one.reference.id.cmp(id));
         place.ok().and_then(|place| self.policies.get(place))
     }
 

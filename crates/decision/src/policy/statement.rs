@@ -2,6 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
+use authority_ids::EntityRef;
 use cedar_policy_core::{
     ast::{self, ActionConstraint, EntityUID, PolicyID, StaticPolicy},
     evaluator::Evaluator,
@@ -83,7 +84,7 @@ impl Evaluated {
 pub struct Statement {
     /// The `@id`, or the record's id.
     pub id: String,
-    pub policy_id: String,
+    pub policy_id: EntityRef,
     /// The statement's index among the record's statements, from 0.
     pub ordinal: usize,
     pub action: ActionScope,
@@ -116,7 +117,7 @@ impl StatementFault {
 
 impl Statement {
     pub(crate) fn compile(
-        policy_id: &str,
+        policy_id: &EntityRef,
         ordinal: usize,
         text: &str,
         span: Range<usize>,
@@ -147,8 +148,8 @@ impl Statement {
             return Err(faults);
         };
         Ok(Self {
-            id: notes.id.unwrap_or_else(|| policy_id.to_owned()),
-            policy_id: policy_id.to_owned(),
+            id: notes.id.unwrap_or_else(|| policy_id.to_string()),
+            policy_id: policy_id.clone(),
             ordinal,
             action,
             effect: notes.effect,

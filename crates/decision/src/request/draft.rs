@@ -5,7 +5,7 @@
 
 use std::{ops::Deref, str::FromStr};
 
-use authority_ids::{PrincipalId, TenantId};
+use authority_ids::{ApprovalRef, DelegationRef, EntityRef, PrincipalId, PrincipalRef, TenantId, TenantRef};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -45,28 +45,28 @@ pub struct ActionRiskClassification {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Draft {
-    pub tenant_id: String,
-    pub subject: String,
+    pub tenant_id: TenantRef,
+    pub subject: PrincipalRef,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub delegation_id: Option<String>,
+    pub delegation_id: Option<DelegationRef>,
     pub action: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_id: Option<String>,
+    pub tool_id: Option<EntityRef>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purpose: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub resource_id: Option<String>,
+    pub resource_id: Option<EntityRef>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub workspace_id: Option<String>,
+    pub workspace_id: Option<EntityRef>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub project_id: Option<String>,
+    pub project_id: Option<EntityRef>,
     pub context: Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action_declaration: Option<ActionDeclaration>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action_risk_classification: Option<ActionRiskClassification>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub approval_id: Option<String>,
+    pub approval_id: Option<ApprovalRef>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub explain: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,14 +78,14 @@ impl Draft {
     /// references.
     pub fn keys(&self) -> ([&str; 3], [Option<&str>; 6]) {
         let named = [
-            &self.delegation_id,
-            &self.tool_id,
-            &self.purpose,
-            &self.resource_id,
-            &self.workspace_id,
-            &self.project_id,
+            self.delegation_id.as_deref(),
+            self.tool_id.as_deref(),
+            self.purpose.as_deref(),
+            self.resource_id.as_deref(),
+            self.workspace_id.as_deref(),
+            self.project_id.as_deref(),
         ];
-        ([&self.tenant_id, &self.subject, &self.action], named.map(Option::as_deref))
+        ([&self.tenant_id, &self.subject, &self.action], named)
     }
 }
 
@@ -223,19 +223,19 @@ pub fn validate(draft: &Draft) -> Vec<Fault> {
 
 fn texts(draft: &Draft) -> impl Iterator<Item = (&'static str, &str)> {
     [
-        ("tenant_id", Some(&draft.tenant_id)),
-        ("subject", Some(&draft.subject)),
-        ("delegation_id", draft.delegation_id.as_ref()),
-        ("action", Some(&draft.action)),
-        ("tool_id", draft.tool_id.as_ref()),
-        ("purpose", draft.purpose.as_ref()),
-        ("resource_id", draft.resource_id.as_ref()),
-        ("workspace_id", draft.workspace_id.as_ref()),
-        ("project_id", draft.project_id.as_ref()),
-        ("approval_id", draft.approval_id.as_ref()),
+        ("tenant_id", Some(draft.tenant_id.as_str())),
+        ("subject", Some(draft.subject.as_str())),
+        ("delegation_id", draft.delegation_id.as_deref()),
+        ("action", Some(draft.action.as_str())),
+        ("tool_id", draft.tool_id.as_deref()),
+        ("purpose", draft.purpose.as_deref()),
+        ("resource_id", draft.resource_id.as_deref()),
+        ("workspace_id", draft.workspace_id.as_deref()),
+        ("project_id", draft.project_id.as_deref()),
+        ("approval_id", draft.approval_id.as_deref()),
     ]
     .into_iter()
-    .filter_map(|(member, text)| Some((member, text?.as_str())))
+    .filter_map(|(member, text)| Some((member, text?)))
 }
 
 fn check_context(context: &Map<String, Value>, fault: &mut impl FnMut(&str, &str)) {

@@ -3,6 +3,7 @@
 //! All three are evaluated before the outcome: a refusal by any of them overrides a hold by
 //! another.
 
+use authority_ids::ApprovalRef;
 use chrono::{DateTime, Utc};
 
 use super::{
@@ -43,7 +44,7 @@ pub(crate) struct Rules<'a> {
     /// When a consulted anchor goes stale, or a used override ends.
     pub coupled_until: Option<DateTime<Utc>>,
     /// The cited approval, if it is enough for the holds.
-    pub approval: Option<&'a str>,
+    pub approval: Option<&'a ApprovalRef>,
     /// The steps for `explain`.
     pub steps: Vec<TraceStep>,
 }
@@ -63,7 +64,7 @@ pub(crate) fn evaluate<'a>(case: &Case<'a>, candidate: &Candidate<'a>) -> Rules<
         !needed.is_nobody() && approval.is_some_and(|approval| needed.is_met_by(&approval.given));
     let mut rules = Rules {
         denials: first_nonempty([policies.denials, reality.denials, gate.denials]),
-        approval: approval.filter(|_| met).map(|approval| approval.id.as_str()),
+        approval: approval.filter(|_| met).map(|approval| &approval.id),
         needed: if met { Needed::default() } else { needed },
         steps: [policies.steps, reality.steps, gate.steps, approved(case, needed, met)].concat(),
         ..Rules::default()

@@ -6,6 +6,7 @@
 //! on the strictest declaration and on each tool's own, and the strictest outcome counts. For the
 //! same reason, a request that raises what records declare is also evaluated without the raise.
 
+use authority_ids::EntityRef;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +32,7 @@ use crate::{
 /// A policy statement that holds an action until people approve.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldBy {
-    pub policy_id: String,
+    pub policy_id: EntityRef,
     /// The statement's `@id`, or the policy's id.
     pub statement: String,
     /// The statement's `@advice`.
@@ -91,7 +92,7 @@ impl<'a> Policies<'a> {
     pub(crate) fn until(&self, case: &Case<'_>) -> Option<DateTime<Utc>> {
         let ending = case.gathered.policies.iter().map(|policy| &policy.reference);
         let ending = ending.filter_map(|policy| Some((&policy.id, policy.effective.until?)));
-        let bind = |id: &String| self.matched.iter().any(|statement| statement.policy_id == *id);
+        let bind = |id: &EntityRef| self.matched.iter().any(|statement| statement.policy_id == *id);
         ending.filter(|(id, _)| bind(id)).map(|(_, until)| until).min()
     }
 

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use authority_ids::EntityRef;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +35,7 @@ use crate::{
 pub struct HeldByReality {
     pub source: RealitySource,
     /// The id of the anchor or the drift event.
-    pub id: String,
+    pub id: EntityRef,
     /// The kind of drift.
     pub drift_type: String,
     pub effect: RuntimeEffect,
@@ -182,7 +183,7 @@ impl<'a> Coupling<'a> {
 /// The effect of an anchor or a drift event, and its cause.
 struct Cause<'c> {
     source: RealitySource,
-    id: &'c str,
+    id: &'c EntityRef,
     /// The type of drift; `None` if there was no drift.
     drift_type: Option<&'c str>,
     effect: RuntimeEffect,
@@ -193,7 +194,7 @@ impl Cause<'_> {
     fn held(&self) -> HeldByReality {
         HeldByReality {
             source: self.source,
-            id: self.id.to_owned(),
+            id: self.id.clone(),
             drift_type: self.drift_type.unwrap_or_default().to_owned(),
             effect: self.effect,
             since: self.since,
@@ -261,7 +262,7 @@ impl Over {
 /// Returns the override that lifts exactly this finding for this action and actor.
 ///
 /// If there are several such overrides, returns the last to end.
-fn lifted_by<'a>(case: &Case<'a>, source_id: &str, drift_type: &str) -> Option<&'a Override> {
+fn lifted_by<'a>(case: &Case<'a>, source_id: &EntityRef, drift_type: &str) -> Option<&'a Override> {
     let anchors = &case.gathered.reality.anchors;
     let is_present = |found: &CheckedState| anchors.iter().any(|anchor| found.is_present(anchor));
     let concerns = |lifting: &&Override| {
@@ -269,7 +270,7 @@ fn lifted_by<'a>(case: &Case<'a>, source_id: &str, drift_type: &str) -> Option<&
             && lifting.action == case.request.action
             && lifting.actor_id.as_ref().is_none_or(|actor| *actor == case.request.subject)
             && lifting.lifts.iter().any(|lifted| {
-                lifted.source_id == source_id
+                lifted.source_id == *source_id
                     && lifted.drift_type == drift_type
                     && !lifted.found.is_empty()
                     && lifted.found.iter().all(is_present)

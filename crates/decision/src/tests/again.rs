@@ -37,7 +37,7 @@ fn bounds(json: serde_json::Value) -> crate::Bounds {
 
 fn policy(text: &str, effective: Window) -> Arc<CompiledPolicy> {
     let reference = PolicyReference {
-        id: "policy-1".to_owned(),
+        id: "policy-1".into(),
         version: 1,
         sha256: String::new(),
         applies_to: Vec::new(),
@@ -130,9 +130,9 @@ fn only_what_it_spent_itself_is_counted() {
 /// The grant of the resource. A permission by a `uses` row requires it.
 fn grant() -> Arc<Grant> {
     Arc::new(Grant {
-        id: "grant-3".to_owned(),
-        resource_id: "res-1".to_owned(),
-        grantee_id: SUBJECT.to_owned(),
+        id: "grant-3".into(),
+        resource_id: "res-1".into(),
+        grantee_id: SUBJECT.into(),
         grantee_kind: "agent".to_owned(),
         access_level: AccessLevel::Execute,
     })
@@ -185,9 +185,9 @@ fn the_approval_that_it_spent_is_its_own() {
         policy(&text, Window::default())
     };
     world.gathered.policies.push(holds(1));
-    world.draft.approval_id = Some("approval-1".to_owned());
+    world.draft.approval_id = Some("approval-1".into());
     world.approval = Some(Approval {
-        id: "approval-1".to_owned(),
+        id: "approval-1".into(),
         state: ApprovalState::Approved,
         same_question: true,
         same_subject: true,

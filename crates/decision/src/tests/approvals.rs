@@ -21,7 +21,7 @@ fn signed(people: &[(&str, &str)]) -> Vec<Signature> {
 
 pub(super) fn approval(people: &[(&str, &str)]) -> Approval {
     Approval {
-        id: "approval-1".to_owned(),
+        id: "approval-1".into(),
         state: ApprovalState::Approved,
         same_question: true,
         same_subject: true,
@@ -54,7 +54,7 @@ const GRANTED: (Reason, Option<ApprovalsNeeded>) = (Reason::PermissionGranted, N
 fn an_approval_meets_the_gate() {
     let mut world = risky(RiskTier::High, Some(OversightMode::TwoPersonWithLegal));
     assert_eq!(outcome(&world), held(2, &["legal"]));
-    world.draft.approval_id = Some("approval-1".to_owned());
+    world.draft.approval_id = Some("approval-1".into());
     assert_eq!(outcome(&world), held(2, &["legal"]), "the cited approval does not resolve");
     let mut cite = |approval: Approval| {
         world.approval = Some(approval);
@@ -71,7 +71,7 @@ fn an_approval_meets_the_gate() {
     assert_eq!(cite(Approval { same_question: false, ..approval(&both) }), held(2, &["legal"]));
     assert_eq!(cite(Approval { expires_at: now(), ..approval(&both) }), held(2, &["legal"]));
     assert_eq!(
-        cite(Approval { id: "approval-2".to_owned(), ..approval(&both) }),
+        cite(Approval { id: "approval-2".into(), ..approval(&both) }),
         held(2, &["legal"])
     );
 }
@@ -79,7 +79,7 @@ fn an_approval_meets_the_gate() {
 #[test]
 fn an_allow_claims_the_approval_that_it_cites() {
     let mut world = risky(RiskTier::High, None);
-    world.draft.approval_id = Some("approval-1".to_owned());
+    world.draft.approval_id = Some("approval-1".into());
     world.approval = Some(approval(&[("ann", "legal"), ("bob", "approver")]));
     assert_eq!(world.decide().claims.approval_id.as_deref(), Some("approval-1"));
     world.approval = Some(approval(&[("ann", "legal")]));
@@ -89,7 +89,7 @@ fn an_allow_claims_the_approval_that_it_cites() {
 #[test]
 fn an_approval_that_nothing_needs_is_not_spent() {
     let mut world = World::sound();
-    world.draft.approval_id = Some("approval-1".to_owned());
+    world.draft.approval_id = Some("approval-1".into());
     world.approval = Some(approval(&[("ann", "legal"), ("bob", "approver")]));
     let verdict = world.decide();
     assert!(verdict.decision.permits());
@@ -130,7 +130,7 @@ fn nothing_declared_passes_unless_the_tenant_wants_it() {
 
 pub(super) fn drifted(effect: RuntimeEffect) -> Drift {
     Drift {
-        id: "drift-1".to_owned(),
+        id: "drift-1".into(),
         drift_type: "stable_drift".to_owned(),
         actor_id: None,
         action: None,
@@ -151,7 +151,7 @@ fn no_approval_meets_a_revalidation() {
     drift(&mut world, drifted(RuntimeEffect::RequireHumanReview));
     let verdict = world.decide();
     assert_eq!(verdict.reasons, [Reason::RealityReviewRequired, Reason::OversightRequired]);
-    world.draft.approval_id = Some("approval-1".to_owned());
+    world.draft.approval_id = Some("approval-1".into());
     world.approval = Some(approval(&[("ann", "legal"), ("bob", "approver")]));
     assert_eq!(outcome(&world), GRANTED);
     drift(&mut world, drifted(RuntimeEffect::RequireRevalidation));
@@ -163,7 +163,7 @@ fn no_approval_meets_a_revalidation() {
 fn a_review_is_met_only_by_acts_later_than_what_they_review() {
     let mut world = World::sound();
     drift(&mut world, drifted(RuntimeEffect::RequireHumanReview));
-    world.draft.approval_id = Some("approval-1".to_owned());
+    world.draft.approval_id = Some("approval-1".into());
     let acted = |world: &mut World, at: &[Option<&str>]| {
         let people = [("ann", "approver"), ("bob", "approver")];
         let mut approval = approval(&people[..at.len()]);
@@ -188,7 +188,7 @@ fn one_approval_serves_all_holds() {
     let text = r#"@decision("require_approval") @approvals("3") @obligation("review.after")
         forbid(principal, action, resource);"#;
     let reference = PolicyReference {
-        id: "pol-1".to_owned(),
+        id: "pol-1".into(),
         version: 1,
         sha256: String::new(),
         applies_to: Vec::new(),
@@ -200,7 +200,7 @@ fn one_approval_serves_all_holds() {
     assert_eq!(verdict.reasons, [Reason::ApprovalThresholdBreach, Reason::OversightRequired]);
     let needed = verdict.approvals_needed.unwrap();
     assert_eq!((needed.count, needed.roles), (3, vec!["legal".to_owned()]));
-    world.draft.approval_id = Some("approval-1".to_owned());
+    world.draft.approval_id = Some("approval-1".into());
     world.approval = Some(approval(&[("ann", "legal"), ("bob", "admin"), ("cy", "approver")]));
     assert_eq!(world.decide().obligations, ["audit.emit", "review.after"]);
 }
@@ -214,7 +214,7 @@ fn own_interest_counts_where_one_is_needed() {
         Some(approval)
     };
     let mut world = risky(RiskTier::Minimal, Some(OversightMode::SingleApprover));
-    world.draft.approval_id = Some("approval-1".to_owned());
+    world.draft.approval_id = Some("approval-1".into());
     world.approval = own(&[("ann", "approver")]);
     assert_eq!(outcome(&world), GRANTED);
     let two = risky(RiskTier::Minimal, Some(OversightMode::TwoPersonWithLegal));

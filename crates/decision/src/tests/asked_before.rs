@@ -11,7 +11,7 @@ use crate::{
 
 fn declined(facts: &mut Facts) {
     let at = moment("2026-01-05T10:20:00Z");
-    facts.declined = Some(Declined { approval_id: "approval-9".to_owned(), at });
+    facts.declined = Some(Declined { approval_id: "approval-9".into(), at });
 }
 
 fn full(facts: &mut Facts) {
@@ -36,7 +36,7 @@ fn a_declined_question_is_denied_instead_of_held() {
     };
     assert_eq!(reasons(&world, both), [Reason::ApprovalDeclined]);
     // A cited approval takes precedence only if it counts.
-    world.draft.approval_id = Some("approval-1".to_owned());
+    world.draft.approval_id = Some("approval-1".into());
     let enough = approval(&[("ann", "legal"), ("bob", "approver")]);
     world.approval = Some(enough.clone());
     assert_eq!(reasons(&world, declined), [Reason::PermissionGranted]);

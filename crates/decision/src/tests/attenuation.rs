@@ -21,8 +21,8 @@ fn bounded() -> Bounds {
             .map(|amount| MaxTotalAmount { amount, window_seconds: 60 }),
         jurisdictions: vec!["DE".to_owned(), "FR".to_owned()],
         hours: serde_json::from_str(r#"{"from": "09:00", "to": "17:00"}"#).ok(),
-        resource_ids: vec!["res-1".to_owned()],
-        workspace_ids: vec!["ws-1".to_owned()],
+        resource_ids: vec!["res-1".into()],
+        workspace_ids: vec!["ws-1".into()],
         purposes: vec!["payroll".to_owned()],
         max_risk_tier: Some(RiskTier::Limited),
     }
@@ -92,7 +92,7 @@ fn what_is_above_is_wider() {
     assert_eq!(excess(|c| c.bounds.max_risk_tier = Some(RiskTier::High)), ["max_risk_tier"]);
     let faster = MaxUses { count: 10, window_seconds: 59 };
     assert_eq!(excess(|c| c.bounds.max_uses = Some(faster)), ["max_uses"]);
-    assert_eq!(excess(|c| c.delegator_id = HUMAN.to_owned()), ["delegator_id"]);
+    assert_eq!(excess(|c| c.delegator_id = HUMAN.into()), ["delegator_id"]);
 }
 
 #[test]

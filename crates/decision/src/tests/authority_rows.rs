@@ -20,7 +20,7 @@ fn tenant_and_subject() {
         code(|w| edit(&mut w.gathered.tenant, |t| t.active = false)),
         Reason::TenantInactive
     );
-    let foreign = |t: &mut Tenant| t.id = "svc:tenant:other".to_owned();
+    let foreign = |t: &mut Tenant| t.id = "svc:tenant:other".into();
     assert_eq!(code(|w| edit(&mut w.gathered.tenant, foreign)), Reason::TenantInactive);
     assert_eq!(code(|w| w.gathered.subject = None), Reason::SubjectUnknown);
     let suspend = |s: &mut Principal| s.active = false;
@@ -30,8 +30,8 @@ fn tenant_and_subject() {
 #[test]
 fn stop_signals() {
     let stop = |actor: &str| {
-        let actor_id = actor.to_owned();
-        code(|w| w.gathered.stop_signals = vec![StopSignal { id: "s".to_owned(), actor_id }.into()])
+        let actor_id = actor.into();
+        code(|w| w.gathered.stop_signals = vec![StopSignal { id: "s".into(), actor_id }.into()])
     };
     assert_eq!(stop(SUBJECT), Reason::ActorStopped);
     assert_eq!(stop(PARENT_AGENT), Reason::ActorStopped);
@@ -43,10 +43,10 @@ fn stop_signals() {
 fn quarantines() {
     let quarantine = |subject: Option<&str>, action: Option<&str>, delegation: Option<&str>| {
         let quarantine = Quarantine {
-            id: "q".to_owned(),
-            subject_id: subject.map(str::to_owned),
+            id: "q".into(),
+            subject_id: subject.map(Into::into),
             action: action.map(|text| text.parse().unwrap()),
-            delegation_id: delegation.map(str::to_owned),
+            delegation_id: delegation.map(Into::into),
         };
         code(|w| w.gathered.quarantines = vec![quarantine.into()])
     };
@@ -65,9 +65,9 @@ fn quarantines() {
 
 #[test]
 fn the_delegation_named() {
-    let unknown = |w: &mut World| w.draft.delegation_id = Some("anything".to_owned());
+    let unknown = |w: &mut World| w.draft.delegation_id = Some("anything".into());
     assert_eq!(code(unknown), Reason::DelegationUnknown);
-    let other = |w: &mut World| w.link(0).delegate_id = PARENT_AGENT.to_owned();
+    let other = |w: &mut World| w.link(0).delegate_id = PARENT_AGENT.into();
     assert_eq!(code(other), Reason::DelegationMismatch);
 }
 
@@ -94,7 +94,7 @@ fn every_link_is_in_force() {
 fn a_broken_chain_proves_nothing() {
     let cut = |w: &mut World| drop(w.gathered.delegations[0].0.pop());
     assert_eq!(code(cut), Reason::DelegationUnknown);
-    let swapped = |w: &mut World| w.link(0).delegator_id = HUMAN.to_owned();
+    let swapped = |w: &mut World| w.link(0).delegator_id = HUMAN.into();
     assert_eq!(code(swapped), Reason::DelegationUnknown);
     let loops = |w: &mut World| {
         let link = link("del-1", Some("del-1"), SUBJECT, SUBJECT);
@@ -121,7 +121,7 @@ fn the_action_is_covered_by_every_link() {
 fn candidates_are_tried_in_order() {
     let mut world = World::sound();
     world.draft.delegation_id = None;
-    Arc::make_mut(&mut world.gathered.grants[0]).grantee_id = SUBJECT.to_owned();
+    Arc::make_mut(&mut world.gathered.grants[0]).grantee_id = SUBJECT.into();
     let exact = Used::Action("payment.execute".parse().unwrap());
     world.uses("uses-9", exact.clone());
     world.uses("uses-8", exact);
@@ -133,7 +133,7 @@ fn candidates_are_tried_in_order() {
     assert_eq!(used(&world).id, "uses-9");
     world.gathered.uses.remove(0);
     // The delegator's grant gives access to the resource only under the delegation.
-    Arc::make_mut(&mut world.gathered.grants[0]).grantee_id = HUMAN.to_owned();
+    Arc::make_mut(&mut world.gathered.grants[0]).grantee_id = HUMAN.into();
     assert_eq!((used(&world).kind, used(&world).id.as_str()), (AuthorityKind::Delegation, "del-1"));
     world.gathered.delegations.clear();
     assert_eq!(world.decide().reason_code, Reason::ResourceAccessMissing);
@@ -157,7 +157,7 @@ fn a_tools_terms_bind_whether_or_not_it_is_named() {
         change(&mut tool);
         world.draft.delegation_id = None;
         world.draft.resource_id = None;
-        world.draft.tool_id = named.map(str::to_owned);
+        world.draft.tool_id = named.map(Into::into);
         world.gathered.delegations.clear();
         world.gathered.tool = Some(tool.clone().into());
         world.uses("uses-1", Used::Tool(tool.into()));
@@ -183,7 +183,7 @@ fn a_uses_row_may_deny() {
     assert_eq!(denied(Used::Action("payment.*".parse().unwrap())), Reason::CapabilityDenied);
     assert_eq!(denied(Used::Tool(tool("tool-1").into())), Reason::CapabilityDenied);
     assert_eq!(denied(Used::Tool(tool("tool-2").into())), Reason::PermissionGranted);
-    assert_eq!(denied(Used::Resource("res-1".to_owned())), Reason::CapabilityDenied);
+    assert_eq!(denied(Used::Resource("res-1".into())), Reason::CapabilityDenied);
     assert_eq!(denied(Used::Action("report.*".parse().unwrap())), Reason::PermissionGranted);
     let over = |w: &mut World| {
         let row = w.uses("uses-1", Used::Action(Pattern::All));
@@ -204,13 +204,13 @@ fn bounds_of_every_link() {
         assert_eq!(currency("EUR"), Reason::PermissionGranted);
         assert_eq!(currency("USD"), Reason::ConstraintExceeded);
         let resource = |id: &str| {
-            let list = vec![id.to_owned(), "proj-1".to_owned()];
+            let list = vec![id.into(), "proj-1".into()];
             code(|w| w.link(place).bounds.resource_ids = list)
         };
         assert_eq!(resource("res-1"), Reason::PermissionGranted);
         assert_eq!(resource("res-2"), Reason::ConstraintExceeded);
         let workspace =
-            |id: &str| code(|w| w.link(place).bounds.workspace_ids = vec![id.to_owned()]);
+            |id: &str| code(|w| w.link(place).bounds.workspace_ids = vec![id.into()]);
         assert_eq!(workspace("ws-1"), Reason::PermissionGranted);
         assert_eq!(workspace("ws-2"), Reason::ConstraintExceeded);
         let hours = |to: &str| {
@@ -318,14 +318,14 @@ fn workspace_resource_and_project() {
     assert_eq!(grant(|grant| grant.access_level = AccessLevel::Write), resource);
     assert_eq!(grant(|grant| grant.grantee_id = "svc:agent:t:x".to_owned()), resource);
     assert_eq!(
-        grant(|grant| grant.grantee_id = PARENT_AGENT.to_owned()),
+        grant(|grant| grant.grantee_id = PARENT_AGENT.into()),
         Reason::PermissionGranted
     );
     let project = Reason::ProjectAccessMissing;
     assert_eq!(code(|w| w.gathered.project = None), project);
     assert_eq!(code(|w| drop(w.gathered.grants.pop())), project);
     let reach = |ids: &[&str]| {
-        let ids = ids.iter().map(|id| (*id).to_owned()).collect();
+        let ids = ids.iter().map(|id| (*id).into()).collect();
         code(|w| edit(&mut w.gathered.project, |p| p.visible_in_workspaces = ids))
     };
     assert_eq!(reach(&["ws-2"]), project);
@@ -340,7 +340,7 @@ fn a_teams_grant_counts_while_the_subject_is_in_it() {
             (grant.grantee_kind, grant.grantee_id) = ("team".to_owned(), "team-1".to_owned());
             let window = Window { from: None, until };
             w.gathered.memberships =
-                vec![Membership { team_id: "team-1".to_owned(), window }.into()];
+                vec![Membership { team_id: "team-1".into(), window }.into()];
         })
     };
     assert_eq!(team(None), Reason::PermissionGranted);

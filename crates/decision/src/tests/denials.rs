@@ -8,7 +8,7 @@ fn a_denial_concerns_those_to_whom_one_lends() {
         code(|w| {
             w.uses("uses-1", used).allowed = false;
             let denial = w.gathered.uses.remove(0);
-            w.gathered.chain_denials.push(ChainDenial { principal_id: id.to_owned(), denial });
+            w.gathered.chain_denials.push(ChainDenial { principal_id: id.into(), denial });
         })
     };
     let payments = || Used::Action("payment.*".parse().unwrap());
@@ -30,7 +30,7 @@ fn an_allow_ends_when_a_denial_begins() {
         (row.allowed, row.window) = (false, window(Some(start), None));
         if of_chain {
             let denial = world.gathered.uses.remove(0);
-            let principal_id = PARENT_AGENT.to_owned();
+            let principal_id = PARENT_AGENT.into();
             world.gathered.chain_denials.push(ChainDenial { principal_id, denial });
         }
         let verdict = world.decide();

@@ -31,7 +31,7 @@ impl World {
     /// Gathers tools as the graph does. `named` is the request's tool.
     pub(super) fn with_tools(tools: &[(Tool, Value)], named: Option<&str>) -> Self {
         let mut world = Self::sound();
-        world.draft.tool_id = named.map(str::to_owned);
+        world.draft.tool_id = named.map(Into::into);
         let found = tools.iter().find(|(tool, _)| Some(tool.id.as_str()) == named);
         world.gathered.tool = found.map(|(tool, _)| tool.clone().into());
         if named.is_none() {
@@ -330,7 +330,7 @@ fn the_row_has_its_place() {
 pub(super) fn forbid(condition: &str) -> Arc<CompiledPolicy> {
     let text = format!("forbid(principal, action, resource) when {{ {condition} }};");
     let reference = PolicyReference {
-        id: "policy-1".to_owned(),
+        id: "policy-1".into(),
         version: 1,
         sha256: String::new(),
         applies_to: Vec::new(),
@@ -368,7 +368,7 @@ fn many_authorities_cost_one_check() {
         let chain = world.gathered.delegations[0].clone();
         for number in 1..authorities {
             let mut other = chain.clone();
-            Arc::make_mut(&mut other.0[0]).id = format!("del-x{number}");
+            Arc::make_mut(&mut other.0[0]).id = format!("del-x{number}").into();
             world.gathered.delegations.push(other);
         }
         world.draft.context = context.as_object().cloned().unwrap();

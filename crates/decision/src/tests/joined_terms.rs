@@ -120,7 +120,7 @@ fn a_caller_fills_no_gap_of_a_record() {
     assert_eq!(decided(named), Reason::OversightRequired);
     let mut by_model = unnamed(&[]);
     by_model.gathered.model = Some(Arc::new(Model {
-        id: "model-1".to_owned(),
+        id: "model-1".into(),
         live: true,
         risk_tier: Some(RiskTier::Limited),
         actions: Vec::new(),
@@ -160,7 +160,7 @@ fn a_verdict_names_the_tool_that_it_is_for() {
 
 fn policy(text: &str, applies_to: Vec<Target>) -> Arc<CompiledPolicy> {
     let reference = PolicyReference {
-        id: "pol-1".to_owned(),
+        id: "pol-1".into(),
         version: 1,
         sha256: String::new(),
         applies_to,

@@ -69,15 +69,15 @@ impl World {
     /// and project.
     fn sound() -> Self {
         let draft = Draft {
-            tenant_id: TENANT.to_owned(),
-            subject: SUBJECT.to_owned(),
-            delegation_id: Some("del-1".to_owned()),
+            tenant_id: TENANT.into(),
+            subject: SUBJECT.into(),
+            delegation_id: Some("del-1".into()),
             action: "payment.execute".to_owned(),
-            tool_id: Some("tool-1".to_owned()),
+            tool_id: Some("tool-1".into()),
             purpose: Some("payroll".to_owned()),
-            resource_id: Some("res-1".to_owned()),
-            workspace_id: Some("ws-1".to_owned()),
-            project_id: Some("proj-1".to_owned()),
+            resource_id: Some("res-1".into()),
+            workspace_id: Some("ws-1".into()),
+            project_id: Some("proj-1".into()),
             context: json!({"amount": 100, "currency": "EUR", "jurisdiction": "DE"})
                 .as_object()
                 .cloned()
@@ -106,7 +106,7 @@ impl World {
 
     fn uses(&mut self, id: &str, used: Used) -> &mut UsesRow {
         let constraints = Constraints::Bounds(Box::default());
-        let id = id.to_owned();
+        let id = id.into();
         let row = UsesRow { id, allowed: true, window: Window::default(), constraints };
         self.gathered.uses.push(Uses { row: row.into(), used });
         let last = self.gathered.uses.len() - 1;
@@ -116,10 +116,10 @@ impl World {
 
 fn sound_facts() -> Gathered {
     let principal = |id: &str, class| {
-        Arc::new(Principal { id: id.to_owned(), class, name: "x".to_owned(), active: true })
+        Arc::new(Principal { id: id.into(), class, name: "x".to_owned(), active: true })
     };
     let tenant = Tenant {
-        id: TENANT.to_owned(),
+        id: TENANT.into(),
         active: true,
         require_declaration: false,
         gate: Vec::new(),
@@ -140,7 +140,7 @@ fn sound_facts() -> Gathered {
             principal(PARENT_AGENT, PrincipalClass::Agent),
         ],
         purpose: Some(Arc::new(Purpose {
-            id: "purpose-1".to_owned(),
+            id: "purpose-1".into(),
             slug: "payroll".to_owned(),
             active: true,
             allowed_actions: patterns(&["payment.*"]),
@@ -158,29 +158,29 @@ fn places() -> Gathered {
     let grant = |id: &str, resource_id: &str, grantee_id: &str| {
         let grantee_kind = "principal".to_owned();
         let access_level = AccessLevel::Execute;
-        let (id, resource_id) = (id.to_owned(), resource_id.to_owned());
-        let grantee_id = grantee_id.to_owned();
+        let (id, resource_id) = (id.into(), resource_id.into());
+        let grantee_id = grantee_id.into();
         Arc::new(Grant { id, resource_id, grantee_id, grantee_kind, access_level })
     };
     Gathered {
         resource: Some(Arc::new(Resource {
-            id: "res-1".to_owned(),
+            id: "res-1".into(),
             kind: "bank_account".to_owned(),
             name: "giro".to_owned(),
             sensitivity: None,
             live: true,
             workspace_id: None,
         })),
-        workspace: Some(Arc::new(Workspace { id: "ws-1".to_owned(), live: true })),
+        workspace: Some(Arc::new(Workspace { id: "ws-1".into(), live: true })),
         project: Some(Arc::new(Project {
-            id: "proj-1".to_owned(),
+            id: "proj-1".into(),
             live: true,
             workspace_id: None,
-            visible_in_workspaces: vec!["ws-1".to_owned()],
+            visible_in_workspaces: vec!["ws-1".into()],
         })),
         acts_in: vec![Arc::new(ActsIn {
-            id: "acts-1".to_owned(),
-            workspace_id: "ws-1".to_owned(),
+            id: "acts-1".into(),
+            workspace_id: "ws-1".into(),
             window: Window::default(),
             allowed_actions: None,
         })],
@@ -191,11 +191,11 @@ fn places() -> Gathered {
 
 fn link(id: &str, parent: Option<&str>, delegator: &str, delegate: &str) -> Delegation {
     Delegation {
-        id: id.to_owned(),
+        id: id.into(),
         version: 1,
-        parent_id: parent.map(str::to_owned),
-        delegator_id: delegator.to_owned(),
-        delegate_id: delegate.to_owned(),
+        parent_id: parent.map(Into::into),
+        delegator_id: delegator.into(),
+        delegate_id: delegate.into(),
         state: DelegationState::Active,
         window: Window::default(),
         actions: patterns(&["payment.*"]),
@@ -209,7 +209,7 @@ fn link(id: &str, parent: Option<&str>, delegator: &str, delegate: &str) -> Dele
 
 fn tool(id: &str) -> Tool {
     Tool {
-        id: id.to_owned(),
+        id: id.into(),
         live: true,
         workspace_id: None,
         actions: patterns(&["payment.execute"]),
@@ -280,7 +280,7 @@ fn an_allow_ends_with_the_membership_the_purpose_and_the_policy_that_were_used()
     let policy = |world: &mut World, window| {
         let text = "@obligation(\"log\") permit(principal, action, resource);";
         let reference = super::PolicyReference {
-            id: "policy-1".to_owned(),
+            id: "policy-1".into(),
             version: 1,
             sha256: String::new(),
             applies_to: Vec::new(),

@@ -19,7 +19,7 @@ const SMALL: usize = 2 * 1024 * 1024;
 
 fn reference() -> PolicyReference {
     PolicyReference {
-        id: "pol-deep".to_owned(),
+        id: "pol-deep".into(),
         version: 1,
         sha256: "deep".to_owned(),
         applies_to: Vec::new(),

@@ -52,7 +52,7 @@ fn a_child_may_be_bound_to_a_part_of_its_parents_country() {
 
 fn policy(target: &str, text: &str) -> Arc<CompiledPolicy> {
     let reference = PolicyReference {
-        id: "pol-1".to_owned(),
+        id: "pol-1".into(),
         version: 1,
         sha256: String::new(),
         applies_to: vec![target.parse().unwrap()],
@@ -114,9 +114,9 @@ fn policies_see_the_country_and_the_subdivision() {
 fn things_of_another_workspace_are_out_of_reach_where_one_is_named() {
     let resource = |own: Option<&str>, named: Option<&str>| {
         code(|w| {
-            let own = own.map(str::to_owned);
+            let own = own.map(Into::into);
             Arc::make_mut(w.gathered.resource.as_mut().unwrap()).workspace_id = own;
-            w.draft.workspace_id = named.map(str::to_owned);
+            w.draft.workspace_id = named.map(Into::into);
         })
     };
     assert_eq!(resource(Some("ws-1"), Some("ws-1")), Reason::PermissionGranted);
@@ -124,9 +124,9 @@ fn things_of_another_workspace_are_out_of_reach_where_one_is_named() {
     assert_eq!(resource(Some("ws-2"), None), Reason::PermissionGranted);
     let tool = |own: Option<&str>, named: Option<&str>| {
         code(|w| {
-            let own = own.map(str::to_owned);
+            let own = own.map(Into::into);
             Arc::make_mut(w.gathered.tool.as_mut().unwrap()).workspace_id = own;
-            w.draft.workspace_id = named.map(str::to_owned);
+            w.draft.workspace_id = named.map(Into::into);
         })
     };
     assert_eq!(tool(Some("ws-1"), Some("ws-1")), Reason::PermissionGranted);
@@ -138,7 +138,7 @@ fn things_of_another_workspace_are_out_of_reach_where_one_is_named() {
 fn listed_things_are_resources_and_projects() {
     let bound = |list: &[&str], resource: bool, project: bool| {
         code(|w| {
-            w.link(0).bounds.resource_ids = list.iter().map(|id| (*id).to_owned()).collect();
+            w.link(0).bounds.resource_ids = list.iter().map(|id| (*id).into()).collect();
             w.draft.resource_id = w.draft.resource_id.take().filter(|_| resource);
             w.draft.project_id = w.draft.project_id.take().filter(|_| project);
         })
@@ -158,11 +158,11 @@ fn signals_and_quarantines_reach_anyone_in_the_chain() {
     for (who, found) in
         [(SUBJECT, stopped), (PARENT_AGENT, stopped), (HUMAN, stopped), ("svc:agent:t:x", granted)]
     {
-        let signal = StopSignal { id: "stop-1".to_owned(), actor_id: who.to_owned() };
+        let signal = StopSignal { id: "stop-1".into(), actor_id: who.into() };
         assert_eq!(code(|w| w.gathered.stop_signals.push(signal.into())), found, "{who}");
         let quarantine = Quarantine {
-            id: "quarantine-1".to_owned(),
-            subject_id: Some(who.to_owned()),
+            id: "quarantine-1".into(),
+            subject_id: Some(who.into()),
             action: None,
             delegation_id: None,
         };

@@ -99,7 +99,7 @@ fn unnamed(tools: &[Tool]) -> World {
 
 fn policy(text: &str, targets: &[&str]) -> Arc<CompiledPolicy> {
     let reference = PolicyReference {
-        id: "pol-1".to_owned(),
+        id: "pol-1".into(),
         version: 1,
         sha256: String::new(),
         applies_to: targets.iter().map(|target| target.parse().unwrap()).collect(),
@@ -189,7 +189,7 @@ fn a_policy_on_the_tier_of_a_model_matches_whatever_the_request_declares() {
     let tier = |tier| Effective { risk_tier: Some(tier), ..Effective::default() };
     let model = |world: &mut World| {
         world.gathered.model = Some(Arc::new(Model {
-            id: "model-1".to_owned(),
+            id: "model-1".into(),
             live: true,
             risk_tier: Some(RiskTier::Limited),
             actions: Vec::new(),

@@ -7,7 +7,7 @@ use crate::{facts::reality::*, levels::RuntimeEffect};
 
 fn anchor() -> Anchor {
     Anchor {
-        id: "anchor-1".to_owned(),
+        id: "anchor-1".into(),
         version: 1,
         anchor_type: AnchorType::FinancialContext,
         active: true,
@@ -22,7 +22,7 @@ fn anchor() -> Anchor {
         unreadable: false,
         changed_at: moment("2026-01-05T10:00:00Z"),
         newest: Some(Snapshot {
-            id: "snap-1".to_owned(),
+            id: "snap-1".into(),
             sampled_at: moment("2026-01-05T10:29:00Z"),
             valid_until: None,
             content_hash: "sha256:1".to_owned(),
@@ -33,7 +33,7 @@ fn anchor() -> Anchor {
 
 fn drift() -> Drift {
     Drift {
-        id: "drift-1".to_owned(),
+        id: "drift-1".into(),
         drift_type: "stable_drift".to_owned(),
         actor_id: None,
         action: None,
@@ -47,16 +47,16 @@ fn drift() -> Drift {
 /// Returns an override of a finding about the anchor with this newest snapshot.
 fn lifting(source_id: &str, drift_type: &str, snapshot_id: Option<&str>) -> Override {
     Override {
-        check_id: "check-1".to_owned(),
+        check_id: "check-1".into(),
         action: "payment.execute".to_owned(),
-        actor_id: Some(SUBJECT.to_owned()),
+        actor_id: Some(SUBJECT.into()),
         until: moment("2026-01-05T10:30:20Z"),
         lifts: vec![Lifted {
-            source_id: source_id.to_owned(),
+            source_id: source_id.into(),
             drift_type: drift_type.to_owned(),
             found: vec![CheckedState {
-                anchor_id: "anchor-1".to_owned(),
-                snapshot_id: snapshot_id.map(str::to_owned),
+                anchor_id: "anchor-1".into(),
+                snapshot_id: snapshot_id.map(Into::into),
                 contested: false,
             }],
         }],
@@ -196,10 +196,10 @@ fn an_override_lifts_exactly_what_was_found() {
     };
     held(&|lifting| lifting.until = now());
     held(&|lifting| lifting.action = "payment.refund".to_owned());
-    held(&|lifting| lifting.actor_id = Some(HUMAN.to_owned()));
-    held(&|lifting| lifting.lifts[0].source_id = "anchor-2".to_owned());
+    held(&|lifting| lifting.actor_id = Some(HUMAN.into()));
+    held(&|lifting| lifting.lifts[0].source_id = "anchor-2".into());
     held(&|lifting| lifting.lifts[0].drift_type = "verified_but_stale".to_owned());
-    held(&|lifting| lifting.lifts[0].found[0].snapshot_id = Some("snap-0".to_owned()));
+    held(&|lifting| lifting.lifts[0].found[0].snapshot_id = Some("snap-0".into()));
     held(&|lifting| lifting.lifts[0].found[0].contested = true);
     held(&|lifting| lifting.lifts[0].found.clear());
     // A newer snapshot, even a stale one, ends an override of the earlier snapshot.
@@ -221,8 +221,8 @@ fn open_drift_applies_to_its_actor_and_action() {
         world(vec![], vec![drift], vec![]).decide().reason_code
     };
     assert_eq!(code(&|_| {}), Reason::RealityDecoupled);
-    assert_eq!(code(&|d| d.actor_id = Some(SUBJECT.to_owned())), Reason::RealityDecoupled);
-    let of = |id: &str| code(&|d| d.actor_id = Some(id.to_owned()));
+    assert_eq!(code(&|d| d.actor_id = Some(SUBJECT.into())), Reason::RealityDecoupled);
+    let of = |id: &str| code(&|d| d.actor_id = Some(id.into()));
     // Drift of a participant in the chain that the subject acts under also counts.
     assert_eq!([of(PARENT_AGENT), of(HUMAN)], [Reason::RealityDecoupled; 2]);
     assert_eq!(of("svc:agent:t:stranger"), Reason::PermissionGranted);
@@ -249,7 +249,7 @@ fn open_drift_applies_to_its_actor_and_action() {
 fn drift_about_age_ends_by_newer_observations() {
     let code = |anchors: Vec<Anchor>, seen: &[(&str, Option<&str>)]| {
         let until_fresh = seen.iter().map(|(id, at)| Observed {
-            anchor_id: (*id).to_owned(),
+            anchor_id: (*id).into(),
             sampled_at: at.map(moment),
             max_age_seconds: None,
         });
@@ -265,7 +265,7 @@ fn drift_about_age_ends_by_newer_observations() {
     assert_eq!(code(vec![anchor()], &two), drifted);
     // An anchor that grounds another action is not consulted, but must still be fresh.
     let other = |at: &str| {
-        let mut other = Anchor { id: "anchor-2".to_owned(), ..anchor() };
+        let mut other = Anchor { id: "anchor-2".into(), ..anchor() };
         other.grounds_actions = patterns(&["report.*"]);
         sampled(&mut other, at);
         other
@@ -279,13 +279,13 @@ fn drift_about_age_ends_by_newer_observations() {
 #[test]
 fn a_check_compares_what_was_assumed() {
     let checked = |anchor: Option<Anchor>| CheckedAnchor {
-        id: "anchor-1".to_owned(),
+        id: "anchor-1".into(),
         anchor,
         observations: vec![("/rates/USD".to_owned(), json!(1.25)), ("/count".to_owned(), json!(1))],
     };
     let assumed = |change: &dyn Fn(&mut Assumption)| {
         let mut assumption = Assumption {
-            anchor_id: "anchor-1".to_owned(),
+            anchor_id: "anchor-1".into(),
             expected_content_hash: None,
             path: None,
             equals: None,
@@ -324,9 +324,9 @@ fn a_check_compares_what_was_assumed() {
 fn what_is_tolerated_is_a_warning_and_only_that() {
     let stale = Anchor { newest: None, ..anchor() };
     let checked =
-        CheckedAnchor { id: "anchor-1".to_owned(), anchor: Some(stale), observations: vec![] };
+        CheckedAnchor { id: "anchor-1".into(), anchor: Some(stale), observations: vec![] };
     let tolerated = |drift_type: &str, hash: Option<&str>| Tolerated {
-        anchor_id: "anchor-1".to_owned(),
+        anchor_id: "anchor-1".into(),
         drift_type: drift_type.to_owned(),
         content_hash: hash.map(str::to_owned),
     };

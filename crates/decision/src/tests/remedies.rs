@@ -66,7 +66,7 @@ fn amount(text: &str) -> super::super::Amount {
 
 fn forbid(world: &mut World, condition: &str) {
     let reference = PolicyReference {
-        id: "pol-1".to_owned(),
+        id: "pol-1".into(),
         version: 1,
         sha256: String::new(),
         applies_to: Vec::new(),
@@ -232,7 +232,7 @@ fn a_link_that_is_not_in_force() {
         w.draft.delegation_id = None;
         w.gathered.delegations.clear();
         Arc::make_mut(&mut w.gathered.acts_in[0]).allowed_actions = Some(patterns(&["*"]));
-        w.draft.workspace_id = Some("ws-1".to_owned());
+        w.draft.workspace_id = Some("ws-1".into());
     };
     // A new membership does not give authority. The old one did.
     assert_eq!(told(left), is(Kind::Link, "acts_in", None, Some("acts-1")));
@@ -268,7 +268,7 @@ fn a_member_that_is_missing() {
     assert_eq!(told(currency), missing("context.currency", Some("USD")));
     let untold = |w: &mut World| {
         w.draft.workspace_id = None;
-        w.link(0).bounds.workspace_ids = vec!["ws-2".to_owned(), "ws-1".to_owned()];
+        w.link(0).bounds.workspace_ids = vec!["ws-2".into(), "ws-1".into()];
     };
     assert_eq!(told(untold), missing("workspace_id", Some("ws-1")));
 }
@@ -283,13 +283,13 @@ fn a_risk_that_is_not_declared() {
 #[test]
 fn what_people_have_forbidden() {
     let signal = |id: &str| {
-        let (id, actor_id) = (id.to_owned(), SUBJECT.to_owned());
+        let (id, actor_id) = (id.into(), SUBJECT.into());
         Arc::new(StopSignal { id, actor_id })
     };
     let stopped = |w: &mut World| w.gathered.stop_signals.push(signal("stop-1"));
     assert_eq!(told(stopped), is(Kind::Stop, "", None, Some("stop-1")));
     let set_aside = |w: &mut World| {
-        let (id, subject_id) = ("q-1".to_owned(), Some(SUBJECT.to_owned()));
+        let (id, subject_id) = ("q-1".into(), Some(SUBJECT.into()));
         let quarantine = Quarantine { id, subject_id, action: None, delegation_id: None };
         w.gathered.quarantines.push(quarantine.into());
     };
@@ -335,17 +335,17 @@ fn two_things_that_are_wrong() {
     // Two changes of the same kind.
     let currency = |w: &mut World| {
         w.link(0).bounds.currency = Some("USD".to_owned());
-        w.link(0).bounds.workspace_ids = vec!["ws-2".to_owned()];
+        w.link(0).bounds.workspace_ids = vec!["ws-2".into()];
         w.draft.workspace_id = None;
-        w.gathered.workspace = Some(Arc::new(Workspace { id: "ws-2".to_owned(), live: true }));
+        w.gathered.workspace = Some(Arc::new(Workspace { id: "ws-2".into(), live: true }));
         w.draft.project_id = None;
         let row = ActsIn::clone(&w.gathered.acts_in[0]);
-        w.gathered.acts_in[0] = ActsIn { workspace_id: "ws-2".to_owned(), ..row }.into();
+        w.gathered.acts_in[0] = ActsIn { workspace_id: "ws-2".into(), ..row }.into();
     };
     let said = |member, value| is(Kind::Context, member, Some(value), None);
     assert_eq!(all(currency), [said("context.currency", "USD"), said("workspace_id", "ws-2")]);
     let signal = |id: &str| {
-        let (id, actor_id) = (id.to_owned(), SUBJECT.to_owned());
+        let (id, actor_id) = (id.into(), SUBJECT.into());
         Arc::new(StopSignal { id, actor_id })
     };
     let stopped =

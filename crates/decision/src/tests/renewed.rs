@@ -11,15 +11,15 @@ use crate::{
 /// The sound world after `del-1`, which the request names, was renewed as `del-2` and `del-3`.
 fn renewed() -> World {
     let mut world = World::sound();
-    world.gathered.successor_id = Some("del-3".to_owned());
+    world.gathered.successor_id = Some("del-3".into());
     let link = world.link(0);
-    link.id = "del-3".to_owned();
+    link.id = "del-3".into();
     link.line_id = Some("del-1".into());
     world
 }
 
 fn used(id: &str) -> AuthorityUsed {
-    AuthorityUsed { kind: AuthorityKind::Delegation, id: id.to_owned(), chain: Vec::new() }
+    AuthorityUsed { kind: AuthorityKind::Delegation, id: id.into(), chain: Vec::new() }
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn a_request_that_names_the_renewed_one_uses_the_successor() {
     assert_eq!(other.decide().reason_code, Reason::DelegationUnknown);
     // The fact stands for the named delegation only.
     let mut third = renewed();
-    third.gathered.successor_id = Some("del-4".to_owned());
+    third.gathered.successor_id = Some("del-4".into());
     assert_eq!(third.decide().reason_code, Reason::DelegationUnknown);
 }
 
@@ -67,10 +67,10 @@ fn a_quarantine_covers_the_whole_line() {
     let quarantine = |line: &str| {
         let mut world = renewed();
         world.gathered.quarantines.push(Arc::new(Quarantine {
-            id: "quarantine-1".to_owned(),
+            id: "quarantine-1".into(),
             subject_id: None,
             action: None,
-            delegation_id: Some(line.to_owned()),
+            delegation_id: Some(line.into()),
         }));
         world.decide().reason_code
     };
@@ -86,7 +86,7 @@ fn is_forbidden(mut world: World, id: &str) -> bool {
          when {{ context has delegation && context.delegation == \"{id}\" }};"
     );
     let reference = PolicyReference {
-        id: "policy-1".to_owned(),
+        id: "policy-1".into(),
         version: 1,
         sha256: String::new(),
         applies_to: Vec::new(),

@@ -18,16 +18,16 @@ fn context(json: serde_json::Value) -> Vec<String> {
 fn names_every_member_at_fault() {
     assert!(faults(|_| {}).is_empty());
     let many = faults(|draft| {
-        draft.subject = "a".to_owned();
+        draft.subject = "a".into();
         draft.action = "Pay".to_owned();
         draft.purpose = Some(String::new());
-        draft.tool_id = Some("a\0".to_owned());
+        draft.tool_id = Some("a\0".into());
         draft.context.insert("amount".to_owned(), json!("1"));
     });
     assert_eq!(many, ["tool_id", "purpose", "subject", "action", "context.amount"]);
     assert_eq!(faults(|draft| draft.action = "a".repeat(129)), ["action"]);
     for subject in ["svc:agent:t:", "svc:agent:t:a:b", "svc:ent:t:team:x", "svc:agent::a"] {
-        assert_eq!(faults(|draft| draft.subject = subject.to_owned()), ["subject"], "{subject}");
+        assert_eq!(faults(|draft| draft.subject = subject.into()), ["subject"], "{subject}");
     }
 }
 
@@ -76,7 +76,7 @@ fn the_amount_has_one_form() {
 fn the_question_leaves_out_what_does_not_change_it() {
     let mut draft = World::sound().draft;
     let plain = Request::new(draft.clone()).unwrap().question();
-    draft.approval_id = Some("approval-1".to_owned());
+    draft.approval_id = Some("approval-1".into());
     draft.explain = true;
     draft.at_least_revision = Some(7);
     assert_eq!(Request::new(draft.clone()).unwrap().question(), plain);

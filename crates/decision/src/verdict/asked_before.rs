@@ -51,7 +51,7 @@ impl<'a> Refusal<'a> {
         let (kind, id, detail) = match self {
             Self::Declined(declined) => (
                 "approval",
-                declined.approval_id.clone(),
+                String::from(&declined.approval_id),
                 format!(
                     "was declined at {}; the question is denied for a while, or until a person reopens it",
                     moment::text(declined.at)

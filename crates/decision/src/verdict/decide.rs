@@ -129,7 +129,7 @@ fn permitted(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> Verdict
     evaluation::distinct(&mut obligations);
     evaluation::distinct(&mut stop_conditions);
     let claims = Claims {
-        approval_id: rules.approval.map(str::to_owned),
+        approval_id: rules.approval.cloned(),
         counters: limits::claims(case, candidate),
     };
     Verdict {

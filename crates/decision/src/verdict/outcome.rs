@@ -1,5 +1,6 @@
 //! The outcome of a decision.
 
+use authority_ids::{ApprovalRef, EntityRef};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +31,7 @@ pub struct Verdict {
     pub authority: Option<AuthorityUsed>,
     /// The only tool that the action is permitted or held for; `None` for any tool that performs
     /// it.
-    pub tool_id: Option<String>,
+    pub tool_id: Option<EntityRef>,
     /// The resources that an allow spends. They are committed in one transaction with its record.
     pub claims: Claims,
     /// If permitted: the action must begin before this time.
@@ -56,7 +57,7 @@ pub struct Verdict {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claims {
     /// The approval to change from approved to used.
-    pub approval_id: Option<String>,
+    pub approval_id: Option<ApprovalRef>,
     pub counters: Vec<CounterClaim>,
 }
 

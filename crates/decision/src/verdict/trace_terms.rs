@@ -1,5 +1,7 @@
 //! Traces the terms that tools set, with the tool of each term, and the access level needed.
 
+use authority_ids::EntityRef;
+
 use crate::{
     authority::{
         candidate::Candidate,
@@ -31,7 +33,7 @@ pub(crate) fn steps(
     ];
     let missing = missing.into_iter().filter(|(.., own)| reason == Some(*own));
     steps.extend(missing.filter_map(|(kind, id, own)| {
-        let detail = lacking(case, candidate, id.as_deref()?);
+        let detail = lacking(case, candidate, id.as_ref()?);
         Some(refused(kind, id.as_deref()?, own, detail))
     }));
     steps
@@ -39,11 +41,11 @@ pub(crate) fn steps(
 
 fn joined(case: &Case<'_>, candidate: &Candidate<'_>, reason: Option<Reason>) -> Vec<TraceStep> {
     let Terms::Joined(terms) = candidate.terms else { return Vec::new() };
-    let lacks = |tool_id: &str| {
+    let lacks = |tool_id: &EntityRef| {
         reason == Some(Reason::ContextIncomplete)
             && terms.requires.iter().any(|(m, own)| own == tool_id && !is_present(case.request, m))
     };
-    let step = |(tool_id, set): (&str, Vec<String>)| {
+    let step = |(tool_id, set): (&EntityRef, Vec<String>)| {
         let detail = format!(
             "no tool is named, so the strictest terms of all tools that perform the action apply; \
              this tool sets {}; if `tool_id` names a tool, only its own terms apply",
@@ -58,7 +60,7 @@ fn joined(case: &Case<'_>, candidate: &Candidate<'_>, reason: Option<Reason>) ->
 }
 
 /// Describes the access level needed and the highest granted one.
-fn lacking(case: &Case<'_>, candidate: &Candidate<'_>, thing_id: &str) -> String {
+fn lacking(case: &Case<'_>, candidate: &Candidate<'_>, thing_id: &EntityRef) -> String {
     let needed = candidate.terms.access_needed(case.request);
     let granted = crate::authority::choose::access_granted(case, candidate, thing_id);
     let granted = granted.map_or("none", AccessLevel::word);

@@ -10,7 +10,7 @@ mod forget;
 
 use std::collections::{BTreeMap, HashMap};
 
-use authority_ids::TenantId;
+use authority_ids::{ApprovalRef, PrincipalRef, TenantId};
 use authority_model::{
     proto::approval::{ApprovalAct, Asker},
     schema::{approvals, counters},
@@ -82,7 +82,7 @@ pub async fn spent_on(
         // The decision has changed the approval's state to used. The state before that was approved,
         // and the approval was for this request.
         let approval = Approval {
-            id,
+            id: id.into(),
             state: ApprovalState::Approved,
             same_question: true,
             same_subject: true,
@@ -98,10 +98,10 @@ pub async fn spent_on(
 #[derive(Clone, Debug)]
 pub struct CounterQuery {
     tenant_id: TenantId,
-    subject: String,
+    subject: PrincipalRef,
     counters: Vec<CounterKey>,
     /// The cited approval's id, and the digest of the request that it must be for.
-    approval: Option<(String, [u8; 32])>,
+    approval: Option<(ApprovalRef, [u8; 32])>,
 }
 
 impl CounterQuery {
@@ -129,7 +129,7 @@ impl CounterQuery {
         let spent = read_counters(db, &self.tenant_id, &self.counters).await?;
         let Some((id, question)) = &self.approval else { return Ok((spent, None)) };
         let row: Option<ApprovalRow> = approvals::table
-            .filter(approvals::tenant_id.eq(self.tenant_id.as_str()).and(approvals::id.eq(id)))
+            .filter(approvals::tenant_id.eq(self.tenant_id.as_str()).and(approvals::id.eq(id.as_str())))
             .select(ApprovalRow::as_select())
             .first(db)
             .await
@@ -139,7 +139,7 @@ impl CounterQuery {
                 id: id.clone(),
                 state: ApprovalState::from_word(&row.state)?,
                 same_question: row.request_digest == question,
-                same_subject: row.subject == self.subject,
+                same_subject: self.subject == *row.subject,
                 given: approving_signatures(&row.acts),
                 expires_at: row.expires_at.moment()?,
             };

@@ -12,7 +12,7 @@ mod stored_pack;
 
 use std::collections::{HashMap, HashSet};
 
-use authority_ids::{DecisionId, TenantId};
+use authority_ids::{DecisionId, DecisionRef, TenantId};
 use diesel::QueryResult;
 
 use crate::log_nodes::{self, Subtree};
@@ -27,7 +27,7 @@ pub use stored_pack::StoredPack;
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("`{decision_id}` has no valid pack: its {part} was altered after sealing")]
 pub struct Altered {
-    pub decision_id: String,
+    pub decision_id: DecisionRef,
     /// The altered part: `record`; `pack` if another field of the leaf differs; or `log`.
     pub part: &'static str,
 }
@@ -40,7 +40,7 @@ pub async fn page(
     keys: &Keys,
     within: Option<&TenantId>,
     ids: impl IntoIterator<Item = &str>,
-) -> QueryResult<HashMap<String, Result<StoredPack, Altered>>> {
+) -> QueryResult<HashMap<DecisionRef, Result<StoredPack, Altered>>> {
     let rows = PackRow::load(db, within, ids.into_iter().collect()).await?;
     let logs: HashSet<_> = rows.iter().map(PackRow::log).collect();
     let logs: Vec<_> = logs.into_iter().collect();
@@ -57,7 +57,7 @@ pub async fn page(
     let packs = drafts.into_iter().map(|(row, draft)| {
         let pack = draft.and_then(|draft| draft.pack(&nodes)).map_err(|part| {
             let altered = Altered { decision_id: row.decision_id.clone(), part };
-            tracing::error!(error = %altered, tenant.id = row.tenant_id, "found altered evidence");
+            tracing::error!(error = %altered, tenant.id = row.tenant_id.as_str(), "found altered evidence");
             altered
         });
         (row.decision_id.clone(), pack)

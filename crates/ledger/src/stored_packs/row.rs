@@ -1,6 +1,6 @@
 //! The rows from which a pack is rebuilt.
 
-use authority_ids::TenantId;
+use authority_ids::{DecisionRef, TenantId, TenantRef};
 use authority_model::stored_record::StoredRecord;
 use chrono::{DateTime, Utc};
 use diesel::{
@@ -26,10 +26,10 @@ const PACKS: &str = "SELECT p.decision_id, p.tenant_id, p.epoch, p.log_index, p.
 
 #[derive(QueryableByName)]
 pub(super) struct PackRow {
-    #[diesel(sql_type = Text)]
-    pub(super) decision_id: String,
-    #[diesel(sql_type = Text)]
-    pub(super) tenant_id: String,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    pub(super) decision_id: DecisionRef,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    pub(super) tenant_id: TenantRef,
     #[diesel(sql_type = Integer)]
     pub(super) epoch: i32,
     #[diesel(sql_type = BigInt)]

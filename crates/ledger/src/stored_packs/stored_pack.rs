@@ -1,11 +1,12 @@
 //! A stored pack in its parts.
 
+use authority_ids::DecisionRef;
 use authority_evidence::{Error, pack};
 
 /// A pack in its parts.
 #[derive(Clone, Debug)]
 pub struct StoredPack {
-    pub decision_id: String,
+    pub decision_id: DecisionRef,
     /// The origin of the log.
     pub origin: String,
     /// The index in the log, from 0.

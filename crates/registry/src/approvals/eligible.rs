@@ -4,6 +4,7 @@
 //! reads can't change until the approver's answer has committed. The check therefore considers
 //! every suspension, key rotation and further requester that committed before the answer.
 
+use authority_ids::{DelegationRef, PrincipalRef};
 use authority_model::{
     proto::approval::{Approval, ApprovalAct},
     schema::{approvals, decisions},
@@ -25,9 +26,9 @@ const UNKNOWN_ASKER: &str = "an API key that made the request was not found";
 /// The data that determines who is eligible.
 pub(crate) struct Eligibility {
     /// The principal that would perform the action.
-    pub(crate) subject: String,
+    pub(crate) subject: PrincipalRef,
     /// The delegations under which the principal would act.
-    pub(crate) chain: Vec<String>,
+    pub(crate) chain: Vec<DelegationRef>,
     /// The people who made the request, or `None` if they can't be determined.
     pub(crate) requesters: Option<Persons>,
     /// The number of approvers needed. It is 1 for a delegation's standing approval: each later
@@ -69,7 +70,7 @@ impl Eligibility {
             chain.extend(present.into_iter().flat_map(|used| used.chain));
         }
         Ok(Self {
-            subject: approval.subject.clone(),
+            subject: approval.subject.as_str().into(),
             chain,
             requesters: requesters(db, graph, approval).await?,
             needed: approval.needed,

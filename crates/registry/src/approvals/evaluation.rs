@@ -62,10 +62,10 @@ pub(super) async fn citing(
         .first(db)
         .await?;
     let held = evidence::sealed::request(&record, &context)?.into_draft();
-    let held = Draft { approval_id: Some(approval.id.clone()), ..held };
+    let held = Draft { approval_id: Some(approval.id.as_str().into()), ..held };
     let (asked, mut facts) = at_present(db, graph, held, now).await?;
     facts.approval = Some(Given {
-        id: approval.id.clone(),
+        id: approval.id.as_str().into(),
         state: ApprovalState::Approved,
         same_question: spending::question(&asked).map_err(evidence::Error::from)? == question,
         same_subject: true,

@@ -29,7 +29,7 @@ pub(super) async fn check(
     let verdict = authority_decision::decide(&asked, &facts, now);
     let was_shown = |held: &HeldByReality| {
         approval.reality.iter().any(|shown| {
-            (&shown.id, &shown.drift_type) == (&held.id, &held.drift_type)
+            held.id == *shown.id && shown.drift_type == held.drift_type
                 && shown.since == Some(held.since.into())
         })
     };
@@ -43,7 +43,7 @@ pub(super) async fn check(
 }
 
 fn is_named(held: &HeldByReality, named: &[String]) -> bool {
-    named.iter().any(|name| match name.strip_prefix(&held.id) {
+    named.iter().any(|name| match name.strip_prefix(held.id.as_str()) {
         Some("") => true,
         Some(rest) => {
             let since = rest.strip_prefix('@').map(DateTime::parse_from_rfc3339);

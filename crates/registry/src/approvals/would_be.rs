@@ -119,7 +119,7 @@ fn add_missing_approvals(approval: &Approval, given: &mut Vec<Signature>, at: Da
 fn would_be(verdict: &Verdict) -> WouldBe {
     let needed = verdict.approvals_needed.as_ref();
     let policy = |held_by: &HeldBy| ApprovalPolicy {
-        id: held_by.policy_id.clone(),
+        id: held_by.policy_id.clone().into(),
         statement: held_by.statement.clone(),
         advice: held_by.advice.clone(),
         ..ApprovalPolicy::default()
@@ -140,7 +140,7 @@ fn would_be(verdict: &Verdict) -> WouldBe {
 fn reality(held_by: HeldByReality) -> ApprovalReality {
     ApprovalReality {
         source: held_by.source.word().to_owned(),
-        id: held_by.id,
+        id: held_by.id.into(),
         drift_type: held_by.drift_type,
         effect: held_by.effect.word().to_owned(),
         since: Some(held_by.since.into()),

@@ -143,11 +143,11 @@ fn read(stored: &Delegation) -> Result<records::Delegation, Error> {
     let moment = |time: Option<Time>| time.and_then(Time::moment);
     Error::unless_clean(found)?;
     Ok(records::Delegation {
-        id: stored.id.clone(),
+        id: stored.id.as_str().into(),
         version: 0,
-        parent_id: stored.parent_id.clone(),
-        delegator_id: stored.delegator_id.clone().unwrap_or_default(),
-        delegate_id: stored.delegate_id.clone(),
+        parent_id: stored.parent_id.as_deref().map(Into::into),
+        delegator_id: stored.delegator_id.as_deref().unwrap_or_default().into(),
+        delegate_id: stored.delegate_id.as_str().into(),
         state: DelegationState::from_word(&stored.state).unwrap_or(DelegationState::Revoked),
         window: Window { from: moment(stored.not_before), until: moment(stored.expires_at) },
         actions,
@@ -182,8 +182,8 @@ fn read_bounds(stored: &Delegation, found: &mut Violations) -> Bounds {
         currency: stored.currency.clone(),
         jurisdictions: stored.jurisdictions.clone(),
         hours: hours(stored),
-        resource_ids: stored.resource_ids.clone(),
-        workspace_ids: stored.workspace_ids.clone(),
+        resource_ids: stored.resource_ids.iter().map(|id| id.as_str().into()).collect(),
+        workspace_ids: stored.workspace_ids.iter().map(|id| id.as_str().into()).collect(),
         purposes: stored.purposes.clone(),
         max_risk_tier: stored.max_risk_tier.as_deref().and_then(RiskTier::from_word),
     };

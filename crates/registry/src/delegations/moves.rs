@@ -102,8 +102,8 @@ pub(crate) async fn approve(
         // A standing approval has no requester. Each decision determines how many approvals its
         // actions need.
         let eligibility = Eligibility {
-            subject: was.delegate_id.clone(),
-            chain: vec![was.id.clone()],
+            subject: was.delegate_id.as_str().into(),
+            chain: vec![was.id.as_str().into()],
             requesters: Some(Persons::default()),
             needed: 1,
             roles: Vec::new(),

@@ -1,7 +1,5 @@
 //! Verifies one anchor from its stored data.
 
-use std::slice;
-
 use authority_decision::reality::{CheckedAnchor, CouplingResult, judge};
 use authority_model::{
     proto::reality::{
@@ -68,7 +66,7 @@ pub(super) async fn verify(
 /// active.
 async fn judged(db: &mut Db, anchor: &RealityAnchor) -> Result<(AnchorVerification, bool), Error> {
     let now = freshness::database_now(db).await?;
-    let mut checked = stored::checked(db, &anchor.tenant_id, slice::from_ref(&anchor.id)).await?;
+    let mut checked = stored::checked(db, &anchor.tenant_id, &[anchor.id.as_str().into()]).await?;
     let as_active = |checked: &mut CheckedAnchor| {
         if let Some(anchor) = &mut checked.anchor {
             anchor.active = true;
@@ -77,7 +75,7 @@ async fn judged(db: &mut Db, anchor: &RealityAnchor) -> Result<(AnchorVerificati
     checked.iter_mut().for_each(as_active);
     let judged = judge(&checked, &[], &[], freshness::moment(now));
     let newest = checked.iter().find_map(|checked| checked.anchor.as_ref()?.newest.as_ref());
-    let snapshot_id = newest.map(|newest| newest.id.clone());
+    let snapshot_id = newest.map(|newest| newest.id.clone().into());
     let signature = match &snapshot_id {
         None => Signature::None,
         Some(id) => {

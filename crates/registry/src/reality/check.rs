@@ -92,7 +92,7 @@ impl RecordRow for CouplingCheck {
             .await?;
         refers::SNAPSHOTS.each(&mut known, tx.db, "snapshot_refs", &self.snapshot_refs).await?;
         let assumed: Vec<String> =
-            assumptions(self).into_iter().map(|assumed| assumed.anchor_id).collect();
+            assumptions(self).into_iter().map(|assumed| assumed.anchor_id.into()).collect();
         refers::ANCHORS.each(&mut known, tx.db, "assumptions", &assumed).await?;
         known.all()
     }

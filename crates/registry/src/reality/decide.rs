@@ -6,7 +6,7 @@ use authority_api::error::ApiError;
 use authority_decision::{levels::RuntimeEffect, reality::Lifted};
 use authority_evidence::{Act, SignedAct, sealed, sign_act};
 use authority_graph::{Fence, Graph, Maker, Persons};
-use authority_ids::DecisionId;
+use authority_ids::{DecisionId, DelegationRef, PrincipalRef};
 use authority_keys::{Keys, Purpose};
 use authority_model::{
     proto::{
@@ -177,15 +177,15 @@ impl Overrider<'_> {
         require_fresh(&handle, self.by, freshness::moment(now))?;
         let (decided, action) = (self.decided(db).await?, &self.check.action);
         let actor = self.check.actor_entity_id.as_ref().or(self.check.subject_id.as_ref());
-        let subjects: BTreeSet<String> = match actor {
-            Some(actor) => [actor.clone()].into(),
+        let subjects: BTreeSet<PrincipalRef> = match actor {
+            Some(actor) => [actor.as_str().into()].into(),
             None => handle.read().performers(action),
         };
         let requesters = self.requesters(db, actor).await?;
         // The last eligibility check is made without a subject. A second act of the same person is
         // then refused even if `subjects` is empty.
         let subjects = subjects.into_iter().map(Some).chain([None]);
-        let eligibility = |subject: Option<String>| {
+        let eligibility = |subject: Option<PrincipalRef>| {
             let subject = subject.unwrap_or_default();
             let held = handle.read().delegations_for(&subject, action);
             let chain = decided.iter().cloned().chain(held).collect();
@@ -210,8 +210,9 @@ impl Overrider<'_> {
 
     /// Returns the check's delegation. If the check names a decision, adds the delegations that the
     /// decision used.
-    async fn decided(&self, db: &mut Db) -> Result<Vec<String>, Error> {
-        let mut chain: Vec<String> = self.check.purpose_grant_id.iter().cloned().collect();
+    async fn decided(&self, db: &mut Db) -> Result<Vec<DelegationRef>, Error> {
+        let named = self.check.purpose_grant_id.iter();
+        let mut chain: Vec<DelegationRef> = named.map(|id| id.as_str().into()).collect();
         let id = &self.check.action_id;
         if id.starts_with(DecisionId::PREFIX) {
             let record: Vec<u8> = decisions::table

@@ -114,11 +114,11 @@ impl DriftFindings<'_> {
         let is_of_age = self.findings.iter().all(|finding| finding.of_age);
         let assumed = assumptions(check);
         let most = |anchor_id: &str| {
-            let own = assumed.iter().filter(|assumed| assumed.anchor_id == anchor_id);
+            let own = assumed.iter().filter(|assumed| assumed.anchor_id == *anchor_id);
             own.filter_map(|assumed| assumed.max_age_seconds).min()
         };
         let seen = self.findings.iter().map(|finding| Observed {
-            anchor_id: finding.anchor_id.clone(),
+            anchor_id: finding.anchor_id.as_str().into(),
             sampled_at: finding.sampled_at.map(moment),
             max_age_seconds: most(&finding.anchor_id),
         });

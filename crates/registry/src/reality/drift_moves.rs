@@ -288,7 +288,7 @@ async fn tolerate(db: &mut Db, check: &CouplingCheck, event: &DriftEvent) -> Res
     });
     for finding in found {
         let known = Tolerated {
-            anchor_id: finding.anchor_id.clone(),
+            anchor_id: finding.anchor_id.as_str().into(),
             drift_type: event.drift_type.clone(),
             content_hash: finding.content_hash.clone(),
         };

@@ -75,7 +75,7 @@ pub(super) async fn lifted(db: &mut Db, check: &CouplingCheck) -> Result<Lifting
     let mut lifts: Vec<Lifted> = Vec::new();
     for finding in &check.findings {
         lifts.extend(finding.drift_types.iter().map(|drift_type| Lifted {
-            source_id: finding.anchor_id.clone(),
+            source_id: finding.anchor_id.as_str().into(),
             drift_type: drift_type.clone(),
             found: vec![found(finding)],
         }));
@@ -95,7 +95,7 @@ pub(super) async fn lifted(db: &mut Db, check: &CouplingCheck) -> Result<Lifting
         strongest = strongest.max(effect(word));
         let is_of = |finding: &&CheckFinding| event.anchors_implicated.contains(&finding.anchor_id);
         lifts.push(Lifted {
-            source_id: event.id.clone(),
+            source_id: event.id.as_str().into(),
             drift_type: event.drift_type.clone(),
             found: check.findings.iter().filter(is_of).map(found).collect(),
         });
@@ -107,8 +107,8 @@ pub(super) async fn lifted(db: &mut Db, check: &CouplingCheck) -> Result<Lifting
 
 fn found(finding: &CheckFinding) -> CheckedState {
     CheckedState {
-        anchor_id: finding.anchor_id.clone(),
-        snapshot_id: finding.snapshot_id.clone(),
+        anchor_id: finding.anchor_id.as_str().into(),
+        snapshot_id: finding.snapshot_id.as_deref().map(Into::into),
         contested: finding
             .drift_types
             .iter()
@@ -121,7 +121,7 @@ impl Lifting {
     async fn lock(&self, db: &mut Db, tenant: &str) -> Result<(), Error> {
         let found: Vec<&CheckedState> =
             self.lifts.iter().flat_map(|lifted| &lifted.found).collect();
-        let ids: Vec<&String> = found.iter().map(|found| &found.anchor_id).collect();
+        let ids: Vec<&str> = found.iter().map(|found| found.anchor_id.as_str()).collect();
         let now: Vec<(String, Option<String>, bool)> = heads::table
             .filter(heads::tenant_id.eq(tenant).and(heads::id.eq_any(ids)))
             .order(heads::id)
@@ -130,10 +130,10 @@ impl Lifting {
             .load(db)
             .await?;
         for found in found {
-            let now = now.iter().find(|(id, ..)| *id == found.anchor_id);
+            let now = now.iter().find(|(id, ..)| found.anchor_id == **id);
             let present =
-                now.map_or((None, false), |(_, newest, disputed)| (newest.as_ref(), *disputed));
-            if present != (found.snapshot_id.as_ref(), found.contested) {
+                now.map_or((None, false), |(_, newest, disputed)| (newest.as_deref(), *disputed));
+            if present != (found.snapshot_id.as_deref(), found.contested) {
                 let id = &found.anchor_id;
                 let text = format!(
                     "the newest snapshot of `{id}` has changed since the run; run the check again"

@@ -3,6 +3,7 @@
 use authority_decision::reality::{
     Assumption, Checked, CheckedAnchor, CouplingResult, Finding, FindingKind, Tolerated, judge,
 };
+use authority_ids::EntityRef;
 use authority_model::{
     proto::reality::{CheckFinding, CheckRun, CouplingCheck, RunCouplingCheckRequest},
     schema::reality_coupling_checks as checks,
@@ -94,8 +95,9 @@ pub(super) async fn run(
 
 /// Returns the anchors that the check consults. These are the anchors that it names or, if it names
 /// none, the anchors that ground its action. The anchors in its assumptions are added.
-async fn consulted(db: &mut Db, check: &CouplingCheck) -> Result<Vec<String>, Error> {
-    let mut ids = check.anchors_consulted.clone();
+async fn consulted(db: &mut Db, check: &CouplingCheck) -> Result<Vec<EntityRef>, Error> {
+    let named = check.anchors_consulted.iter();
+    let mut ids: Vec<EntityRef> = named.map(|id| id.as_str().into()).collect();
     if ids.is_empty() {
         let tenant = &check.tenant_id;
         let subject =
@@ -122,21 +124,21 @@ fn findings(
     assumed: &[Assumption],
     judged: &Checked,
 ) -> Vec<CheckFinding> {
-    let of = |id: &String| anchors.iter().find(|checked| checked.id == *id);
-    let drift_types = |id: &String| {
+    let of = |id: &EntityRef| anchors.iter().find(|checked| checked.id == *id);
+    let drift_types = |id: &EntityRef| {
         let own = judged.drifts.iter().filter(|(anchor_id, _)| anchor_id == id);
         own.map(|(_, found)| found.to_string()).collect()
     };
-    let one = |(id, finding): &(String, Finding)| {
+    let one = |(id, finding): &(EntityRef, Finding)| {
         let newest = of(id).and_then(|checked| checked.anchor.as_ref()?.newest.as_ref());
         let observed = of(id).filter(|_| newest.is_some()).into_iter();
         let mismatched = observed.flat_map(|checked| checked.mismatched_paths(assumed));
         CheckFinding {
-            anchor_id: id.clone(),
+            anchor_id: id.clone().into(),
             coupling_result: finding.result.to_string(),
             runtime_effect: finding.effect.to_string(),
             drift_type: finding.drift_type.map(|found| found.to_string()),
-            snapshot_id: newest.map(|newest| newest.id.clone()),
+            snapshot_id: newest.map(|newest| newest.id.clone().into()),
             sampled_at: newest.map(|newest| Time::from(newest.sampled_at)),
             content_hash: newest.map(|newest| newest.content_hash.clone()),
             drift_types: drift_types(id),

@@ -6,7 +6,8 @@ use authority_decision::{
     Pattern,
     reality::{Anchor, CheckedAnchor, Observations},
 };
-use authority_graph::{AnchorHead, AnchorRow, HeadRow};
+use authority_ids::EntityRef;
+use authority_graph::{AnchorRow, AnchorHead, HeadRow};
 use authority_model::{
     schema::{reality_anchors, reality_heads, reality_snapshots},
     state::RealityAnchorStatus,
@@ -19,28 +20,29 @@ use crate::flow::prelude::*;
 pub(super) async fn checked(
     db: &mut Db,
     tenant_id: &str,
-    ids: &[String],
+    ids: &[EntityRef],
 ) -> Result<Vec<CheckedAnchor>, Error> {
+    let texts: Vec<&str> = ids.iter().map(EntityRef::as_str).collect();
     let anchors: Vec<AnchorRow> = reality_anchors::table
         .filter(reality_anchors::tenant_id.eq(tenant_id))
-        .filter(reality_anchors::id.eq_any(ids))
+        .filter(reality_anchors::id.eq_any(&texts))
         .select(AnchorRow::as_select())
         .load(db)
         .await?;
     let heads: Vec<HeadRow> = reality_heads::table
         .filter(reality_heads::tenant_id.eq(tenant_id))
-        .filter(reality_heads::id.eq_any(ids))
+        .filter(reality_heads::id.eq_any(&texts))
         .select(HeadRow::as_select())
         .load(db)
         .await?;
-    let mut heads: HashMap<String, AnchorHead> =
-        heads.into_iter().map(|row| (row.anchor_id().to_owned(), row.into())).collect();
+    let mut heads: HashMap<EntityRef, AnchorHead> =
+        heads.into_iter().map(|row| (row.anchor_id().into(), row.into())).collect();
     let anchors =
         anchors.into_iter().map(Anchor::from).map(|anchor| match heads.remove(&anchor.id) {
             Some(head) => head.observe(anchor),
             None => anchor,
         });
-    let mut anchors: HashMap<String, Anchor> =
+    let mut anchors: HashMap<EntityRef, Anchor> =
         anchors.map(|anchor| (anchor.id.clone(), anchor)).collect();
     let newest = anchors.values().filter_map(|anchor| Some(anchor.newest.as_ref()?.id.as_str()));
     let observed: Vec<(String, Vec<Json>)> = reality_snapshots::table
@@ -49,7 +51,8 @@ pub(super) async fn checked(
         .select((reality_snapshots::anchor_id, reality_snapshots::observations))
         .load(db)
         .await?;
-    let mut observed: HashMap<_, _> = observed.into_iter().collect();
+    let mut observed: HashMap<EntityRef, _> =
+        observed.into_iter().map(|(id, seen)| (id.into(), seen)).collect();
     let found = ids.iter().map(|id| CheckedAnchor {
         id: id.clone(),
         anchor: anchors.remove(id),
@@ -73,7 +76,7 @@ pub(super) async fn grounding(
     tenant_id: &str,
     action: &str,
     purpose: Option<&String>,
-) -> Result<Vec<String>, Error> {
+) -> Result<Vec<EntityRef>, Error> {
     let active: Vec<(String, Vec<String>, Vec<String>)> = reality_anchors::table
         .filter(reality_anchors::tenant_id.eq(tenant_id))
         .filter(reality_anchors::status.eq(RealityAnchorStatus::Active))
@@ -94,5 +97,5 @@ pub(super) async fn grounding(
         grounds(patterns)
             && (profiles.is_empty() || purpose.is_none_or(|own| profiles.contains(own)))
     });
-    Ok(consulted.map(|(id, ..)| id).collect())
+    Ok(consulted.map(|(id, ..)| id.into()).collect())
 }

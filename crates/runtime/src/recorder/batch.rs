@@ -25,7 +25,7 @@ use super::{
 };
 use authority_api::idempotency::{ClaimBatch, KeepBatch};
 use authority_evidence::Blob;
-use authority_ids::TenantId;
+use authority_ids::{ApprovalRef, DecisionId, TenantId};
 use authority_process::clock::Clock;
 use authority_store::{Db, Error, RunQueryDsl, Store, discard};
 
@@ -364,12 +364,12 @@ async fn insert_blobs(db: &mut Db, fresh: &Fresh<'_>) -> QueryResult<()> {
 async fn keep_answers(
     db: &mut Db,
     kept: &[&Entry],
-    approvals: &HashMap<String, String>,
+    approvals: &HashMap<DecisionId, ApprovalRef>,
 ) -> QueryResult<()> {
     let mut keep = KeepBatch::default();
     for entry in kept {
         let Some(keyed) = &entry.key else { continue };
-        let approval = approvals.get(entry.decision_id.as_str()).map(String::as_str);
+        let approval = approvals.get(&entry.decision_id);
         keep.add(&keyed.key, (keyed.answer)(approval));
     }
     if keep.is_empty() {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use authority_ids::{ApprovalRef, DecisionId};
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel::{
     QueryResult,
@@ -140,12 +141,12 @@ impl<'a> InsertDecisions<'a> {
     /// to the approval that it spends.
     pub(super) fn new(
         entries: &[&'a Entry],
-        approvals: &'a HashMap<String, String>,
+        approvals: &'a HashMap<DecisionId, ApprovalRef>,
         clock: &Clock,
     ) -> Self {
         let approval = |entry: &&'a Entry| -> Option<&'a str> {
             let opened = approvals.get(entry.decision_id.as_str());
-            opened.or(entry.claims.approval_id.as_ref()).map(String::as_str)
+            opened.or(entry.claims.approval_id.as_ref()).map(ApprovalRef::as_str)
         };
         let approval = entries.iter().map(approval).collect();
         Self(Columns::of(&entries.iter().copied(), approval, clock))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use authority_ids::{ApprovalId, DecisionId, TenantId};
+use authority_ids::{ApprovalId, ApprovalRef, DecisionId, PrincipalRef, TenantId};
 use authority_model::proto::approval::{ApprovalAuthority, Asker};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -20,7 +20,7 @@ pub struct Entry {
     /// revision.
     pub revision: i64,
     pub decision_id: DecisionId,
-    pub subject: String,
+    pub subject: PrincipalRef,
     pub action: String,
     pub decision: &'static str,
     pub reason_code: Reason,
@@ -45,7 +45,7 @@ pub struct Entry {
     pub gathered: Arc<PreparedFacts>,
     pub hold: Option<Hold>,
     /// The ready approval that the decision refers to, instead of opening an approval request.
-    pub ready: Option<String>,
+    pub ready: Option<ApprovalRef>,
     /// The approvals and counters that the decision uses up, in the same transaction.
     pub claims: Claims,
     pub key: Option<Keyed>,
@@ -102,7 +102,7 @@ pub struct Hold {
 /// An approval that does not suffice for its request any more.
 #[derive(Clone, Debug)]
 pub struct InsufficientApproval {
-    pub id: String,
+    pub id: ApprovalRef,
     /// The reason, for people.
     pub reason: String,
 }
@@ -115,13 +115,13 @@ pub struct Keyed {
 }
 
 /// Encodes a response, given an approval request's ID.
-pub(crate) type Answer = Box<dyn Fn(Option<&str>) -> Vec<u8> + Send + Sync>;
+pub(crate) type Answer = Box<dyn Fn(Option<&ApprovalRef>) -> Vec<u8> + Send + Sync>;
 
 /// The outcome of an entry.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Committed.
-    Stored { approval_id: Option<String> },
+    Stored { approval_id: Option<ApprovalRef> },
     /// Not stored: the tenant's authority has changed to this revision. Gather and decide again.
     AuthorityChanged { revision: i64 },
     /// Not stored: by the database's clock, the decision is late. Its permission has expired, or

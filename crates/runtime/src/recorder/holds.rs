@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 
+use authority_ids::{ApprovalRef, DecisionId};
 use chrono::{DateTime, Utc};
 use diesel::QueryResult;
 
@@ -59,10 +60,10 @@ pub(super) async fn open(
     kept: &[&Entry],
     refused: &mut Refused,
     now: DateTime<Utc>,
-) -> QueryResult<HashMap<String, String>> {
-    let id = |entry: &Entry| String::from(&entry.decision_id);
+) -> QueryResult<HashMap<DecisionId, ApprovalRef>> {
+    let id = |entry: &Entry| entry.decision_id.clone();
     let ready = kept.iter().filter_map(|entry| Some((id(entry), entry.ready.clone()?)));
-    let mut waiting: HashMap<String, String> = ready.collect();
+    let mut waiting: HashMap<DecisionId, ApprovalRef> = ready.collect();
     let holds: Vec<(&Entry, &Hold)> =
         kept.iter().filter_map(|entry| Some((*entry, entry.hold.as_ref()?))).collect();
     if holds.is_empty() && refused.is_empty() {
@@ -97,7 +98,7 @@ pub(super) async fn open(
     check(db, &opened, refused, now).await?;
     void_insufficient(db, &opened).await?;
     askers::add(db, &held).await?;
-    waiting.extend(held.into_iter().map(|(entry, open)| (id(entry), open.id.clone())));
+    waiting.extend(held.into_iter().map(|(entry, open)| (id(entry), open.id.as_str().into())));
     Ok(waiting)
 }
 
@@ -212,7 +213,7 @@ fn refuse_surplus(
 ) {
     let own = opened.iter().filter(|(entry, _)| {
         entry.tenant_id.as_str() == tenant
-            && entry.subject == subject
+            && entry.subject == *subject
             && !refused.contains_key(entry.decision_id.as_str())
     });
     let own: Vec<_> = own.collect();

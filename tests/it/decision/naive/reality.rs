@@ -54,7 +54,7 @@ impl World<'_> {
             }
         }
         for drift in &self.graph.reality.drifts {
-            let takes_part = |actor: &String| {
+            let takes_part = |actor: &PrincipalRef| {
                 let mut links = way.links.iter();
                 *actor == self.ask.subject
                     || links.any(|link| *actor == link.delegate_id || *actor == link.delegator_id)

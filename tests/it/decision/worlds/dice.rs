@@ -66,10 +66,13 @@ impl<'a> Dice<'a> {
         }
     }
 
-    pub(super) fn texts(&mut self, rarity: u8, words: &[&str]) -> Vec<String> {
+    pub(super) fn texts<T>(&mut self, rarity: u8, words: &[&str]) -> Vec<T>
+    where
+        T: for<'w> From<&'w str>,
+    {
         let drawn = self.bound(rarity, |dice| {
-            let mut list = vec![dice.of(words).to_owned()];
-            list.extend(dice.few(1, |dice| dice.of(words).to_owned()));
+            let mut list = vec![T::from(dice.of(words))];
+            list.extend(dice.few(1, |dice| T::from(dice.of(words))));
             list
         });
         drawn.unwrap_or_default()

@@ -17,7 +17,7 @@ pub(super) fn things(
             name: "thing".to_owned(),
             sensitivity: None,
             live: !dice.rarely(20),
-            workspace_id: dice.maybe(10, |dice| dice.of(&["ws-1", "ws-2"]).to_owned()),
+            workspace_id: dice.maybe(10, |dice| dice.of(&["ws-1", "ws-2"]).into()),
         }));
     }
     if let Some(id) = &draft.workspace_id
@@ -31,7 +31,7 @@ pub(super) fn things(
         gathered.project = Some(Arc::new(Project {
             id: id.clone(),
             live: !dice.rarely(20),
-            workspace_id: dice.maybe(2, |dice| dice.of(&["ws-1", "ws-2"]).to_owned()),
+            workspace_id: dice.maybe(2, |dice| dice.of(&["ws-1", "ws-2"]).into()),
             visible_in_workspaces: dice.texts(2, &["ws-1", "ws-2", "ws-3"]),
         }));
     }
@@ -46,9 +46,9 @@ pub(super) fn things(
                 ("principal", "team-2"),
             ]);
             gathered.grants.push(Arc::new(Grant {
-                id: format!("grant-{thing}-{number}"),
-                resource_id: thing.to_owned(),
-                grantee_id: id.to_owned(),
+                id: format!("grant-{thing}-{number}").into(),
+                resource_id: thing.into(),
+                grantee_id: id.into(),
                 grantee_kind: kind.to_owned(),
                 access_level: dice.of(&[
                     AccessLevel::Owner,
@@ -63,7 +63,7 @@ pub(super) fn things(
         && !dice.rarely(12)
     {
         gathered.purpose = Some(Arc::new(Purpose {
-            id: format!("id-of-{slug}"),
+            id: format!("id-of-{slug}").into(),
             slug: slug.clone(),
             active: !dice.rarely(20),
             allowed_actions: if dice.rarely(3) { dice.patterns() } else { vec![Pattern::All] },
@@ -115,15 +115,15 @@ fn reality(dice: &mut Dice<'_>, at: DateTime<Utc>) -> Reality {
 
 pub(super) fn drift(dice: &mut Dice<'_>, at: DateTime<Utc>) -> Drift {
     Drift {
-        id: "drift-1".to_owned(),
+        id: "drift-1".into(),
         drift_type: dice.of(&["stable_drift", "cross_border_drift"]).to_owned(),
-        actor_id: dice.maybe(2, |dice| dice.of(&[SUBJECT, AGENTS[0]]).to_owned()),
+        actor_id: dice.maybe(2, |dice| dice.of(&[SUBJECT, AGENTS[0]]).into()),
         action: dice.maybe(2, |dice| dice.of(&PATTERNS).parse().unwrap()),
         effect: dice.of(RuntimeEffect::ALL),
         obligations: dice.texts(4, &["notify.treasury"]),
         since: at - TimeDelta::seconds(dice.of(&[600, 10])),
         until_fresh: dice.few(1, |dice| Observed {
-            anchor_id: dice.of(&["anchor-0", "anchor-1"]).to_owned(),
+            anchor_id: dice.of(&["anchor-0", "anchor-1"]).into(),
             sampled_at: dice.maybe(2, |dice| at - TimeDelta::seconds(dice.of(&[65, 10]))),
             max_age_seconds: dice.maybe(2, |dice| dice.of(&[5, 90])),
         }),
@@ -158,13 +158,13 @@ fn lifting(dice: &mut Dice<'_>, at: DateTime<Utc>, reality: &Reality) -> Overrid
     }));
     for found in lifts.iter_mut().flat_map(|lifted| &mut lifted.found) {
         if dice.rarely(8) {
-            found.snapshot_id = Some("another".to_owned());
+            found.snapshot_id = Some("another".into());
         }
     }
     Override {
-        check_id: "check-1".to_owned(),
+        check_id: "check-1".into(),
         action: dice.of(&ACTIONS).to_owned(),
-        actor_id: dice.maybe(2, |dice| dice.of(&[SUBJECT, AGENTS[0]]).to_owned()),
+        actor_id: dice.maybe(2, |dice| dice.of(&[SUBJECT, AGENTS[0]]).into()),
         until: at + TimeDelta::seconds(dice.of(&[60, 600, 0])),
         lifts,
     }
@@ -172,7 +172,7 @@ fn lifting(dice: &mut Dice<'_>, at: DateTime<Utc>, reality: &Reality) -> Overrid
 
 pub(super) fn anchor(dice: &mut Dice<'_>, at: DateTime<Utc>, number: usize) -> Anchor {
     Anchor {
-        id: format!("anchor-{number}"),
+        id: format!("anchor-{number}").into(),
         version: 1,
         anchor_type: dice.of(AnchorType::ALL),
         active: !dice.rarely(10),
@@ -187,7 +187,7 @@ pub(super) fn anchor(dice: &mut Dice<'_>, at: DateTime<Utc>, number: usize) -> A
         unreadable: dice.rarely(20),
         changed_at: at - TimeDelta::seconds(dice.of(&[4000, 30, 5])),
         newest: (!dice.rarely(8)).then(|| Snapshot {
-            id: format!("snap-{number}"),
+            id: format!("snap-{number}").into(),
             sampled_at: at - TimeDelta::seconds(dice.of(&[10, 0, 61, 60, 700, 4000, -30, -90])),
             valid_until: dice.maybe(5, |dice| at + TimeDelta::seconds(dice.of(&[60, 0]))),
             content_hash: format!("sha256:{number}"),

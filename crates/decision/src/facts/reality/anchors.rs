@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use authority_ids::{EntityRef, PrincipalRef};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +35,7 @@ impl Reality {
 /// A source of truth, with the newest observation of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Anchor {
-    pub id: String,
+    pub id: EntityRef,
     pub version: i64,
     pub anchor_type: AnchorType,
     /// Whether the anchor is active. An inactive anchor does not ground any action.
@@ -72,7 +73,7 @@ pub struct FreshnessContract {
 /// A dated observation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    pub id: String,
+    pub id: EntityRef,
     #[serde(with = "moment")]
     pub sampled_at: DateTime<Utc>,
     #[serde(default, with = "moment::option", skip_serializing_if = "Option::is_none")]
@@ -87,11 +88,11 @@ pub struct Snapshot {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Override {
     /// The check that the person decided on.
-    pub check_id: String,
+    pub check_id: EntityRef,
     /// The check's action.
     pub action: String,
     /// The actor; every actor if absent.
-    pub actor_id: Option<String>,
+    pub actor_id: Option<PrincipalRef>,
     #[serde(with = "moment")]
     pub until: DateTime<Utc>,
     /// The lifted findings. Only findings of the check can be lifted.
@@ -102,7 +103,7 @@ pub struct Override {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lifted {
     /// The id of the anchor or the drift event.
-    pub source_id: String,
+    pub source_id: EntityRef,
     pub drift_type: String,
     /// The anchor, or the anchors of the drift event, as the check found them. Another snapshot of
     /// any of them ends the override, because that snapshot was not reviewed.
@@ -112,10 +113,10 @@ pub struct Lifted {
 /// An anchor as found by a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckedState {
-    pub anchor_id: String,
+    pub anchor_id: EntityRef,
     /// The newest snapshot; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub snapshot_id: Option<String>,
+    pub snapshot_id: Option<EntityRef>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub contested: bool,
 }
@@ -133,10 +134,10 @@ impl CheckedState {
 /// An unresolved drift event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drift {
-    pub id: String,
+    pub id: EntityRef,
     pub drift_type: String,
     /// The actor; every actor if absent.
-    pub actor_id: Option<String>,
+    pub actor_id: Option<PrincipalRef>,
     /// The action; every action if absent.
     pub action: Option<Pattern>,
     pub effect: RuntimeEffect,
@@ -153,7 +154,7 @@ pub struct Drift {
 /// An anchor as seen by a drift event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observed {
-    pub anchor_id: String,
+    pub anchor_id: EntityRef,
     /// `sampled_at` of the anchor's newest snapshot when the drift was found; absent if there was
     /// none.
     #[serde(default, with = "moment::option", skip_serializing_if = "Option::is_none")]

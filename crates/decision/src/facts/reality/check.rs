@@ -1,5 +1,6 @@
 //! A coupling check: compares the assumptions about some anchors with their observations.
 
+use authority_ids::EntityRef;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,7 +15,7 @@ use crate::levels::RuntimeEffect;
 /// An assumption of a check about an anchor's newest snapshot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assumption {
-    pub anchor_id: String,
+    pub anchor_id: EntityRef,
     pub expected_content_hash: Option<String>,
     /// The path of an observation that must exist (RFC 6901).
     pub path: Option<String>,
@@ -29,7 +30,7 @@ pub type Observations = Vec<(String, Value)>;
 /// An anchor that a check consults, with the observations of its newest snapshot.
 #[derive(Clone, Debug)]
 pub struct CheckedAnchor {
-    pub id: String,
+    pub id: EntityRef,
     /// `None` if the tenant does not have this anchor.
     pub anchor: Option<Anchor>,
     pub observations: Observations,
@@ -38,7 +39,7 @@ pub struct CheckedAnchor {
 /// A finding that a person tolerates in one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tolerated {
-    pub anchor_id: String,
+    pub anchor_id: EntityRef,
     pub drift_type: String,
     /// The hash of the newest snapshot when the person tolerated the finding.
     pub content_hash: Option<String>,
@@ -48,9 +49,9 @@ pub struct Tolerated {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
     /// The worst finding of each anchor, in the order given.
-    pub findings: Vec<(String, Finding)>,
+    pub findings: Vec<(EntityRef, Finding)>,
     /// All drifts with their anchors. An override of this check lifts them.
-    pub drifts: Vec<(String, DriftType)>,
+    pub drifts: Vec<(EntityRef, DriftType)>,
     /// The worst result.
     pub result: CouplingResult,
     /// The strongest effect.

@@ -26,6 +26,7 @@ use std::{
     ops::Range,
 };
 
+use authority_ids::EntityRef;
 use cedar_policy_core::{
     ast::{Expr, Policy, PolicySet},
     extensions::Extensions,
@@ -159,9 +160,10 @@ impl<'a> Check<'a> {
         if let Err(error) = CompiledPolicy::count(text, &spans, &set) {
             return vec![error.into()];
         }
+        let unnamed = EntityRef::from(UNNAMED);
         let mut unknown_types = Vec::new();
         let compiled = spans.iter().enumerate().map(|(ordinal, span)| {
-            let statement = Statement::compile(UNNAMED, ordinal, text, span.clone());
+            let statement = Statement::compile(&unnamed, ordinal, text, span.clone());
             let faults = statement.map_err(|faults| {
                 for fault in faults {
                     let of = if fault.unknown_type { &mut unknown_types } else { &mut found };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use authority_ids::EntityRef;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
@@ -37,9 +38,9 @@ pub(super) fn apply(change: &Change, draft: &mut Draft) {
     let something = || change.value.clone().unwrap_or_else(|| SOMETHING.to_owned());
     match change.member.as_deref().unwrap_or_default() {
         "purpose" => draft.purpose = value,
-        "delegation_id" => draft.delegation_id = value,
-        "resource_id" => draft.resource_id = Some(something()),
-        "workspace_id" => draft.workspace_id = Some(something()),
+        "delegation_id" => draft.delegation_id = value.map(Into::into),
+        "resource_id" => draft.resource_id = Some(something().into()),
+        "workspace_id" => draft.workspace_id = Some(something().into()),
         RISK_TIER => {
             let classified = draft.action_risk_classification.unwrap_or_default();
             let risk_tier = value.as_deref().and_then(RiskTier::from_word);
@@ -73,17 +74,17 @@ fn json(name: &str, value: Option<&str>) -> Value {
 pub(super) fn give(change: &Change, request: &Request, gathered: &mut Gathered) {
     let id = change.id.as_deref().unwrap_or_default();
     let value = change.value.clone().unwrap_or_default();
-    let (own, window) = (String::new(), Window::default());
+    let (own, window) = (EntityRef::default(), Window::default());
     match (change.kind, change.member.as_deref().unwrap_or_default()) {
         (Kind::Grant, ACCESS) => gathered.grants.push(Arc::new(Grant {
             id: own,
-            resource_id: id.to_owned(),
-            grantee_id: request.subject.clone(),
+            resource_id: id.into(),
+            grantee_id: request.subject.to_string(),
             grantee_kind: "principal".to_owned(),
             access_level: AccessLevel::from_word(&value).unwrap_or(AccessLevel::Read),
         })),
         (Kind::Grant, ACTS_IN) => {
-            let workspace_id = id.to_owned();
+            let workspace_id = id.into();
             let row = ActsIn { id: own, workspace_id, window, allowed_actions: None };
             gathered.acts_in.push(row.into());
         }

@@ -1,6 +1,6 @@
 //! A change to a denied request or its records, and changes that help together.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ops::Deref};
 
 use crate::{
     levels::{Decision, words},
@@ -72,11 +72,11 @@ pub(super) fn change(kind: Kind, sentence: String) -> Change {
 }
 
 /// Returns the distinct texts in order, without `but`.
-pub(super) fn distinct<'t>(
-    texts: impl IntoIterator<Item = &'t String>,
+pub(super) fn distinct<'t, T: Deref<Target = str> + Ord>(
+    texts: impl IntoIterator<Item = &'t T>,
     but: Option<&str>,
-) -> Vec<&'t str> {
+) -> Vec<&'t T> {
     let mut seen = BTreeSet::new();
-    let texts = texts.into_iter().map(String::as_str);
-    texts.filter(|text| Some(*text) != but && seen.insert(*text)).collect()
+    let texts = texts.into_iter();
+    texts.filter(|text| Some(&***text) != but && seen.insert(*text)).collect()
 }

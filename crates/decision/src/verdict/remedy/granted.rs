@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use authority_ids::EntityRef;
+
 use super::{
     apply::{ACCESS, ACTION, ACTIONS, ACTS_IN, USES},
     change::{Change, Kind, change, distinct},
@@ -18,7 +20,7 @@ use crate::{
 /// Proposes access to the named objects at each level, lowest first, or the action itself.
 pub(super) fn grant(_: &Search<'_>, state: &State) -> Vec<Change> {
     let request = &state.request;
-    let on = |id: &Option<String>| id.as_deref().map(|id| access(state, id)).unwrap_or_default();
+    let on = |id: &Option<EntityRef>| id.as_ref().map(|id| access(state, id)).unwrap_or_default();
     let reached = state
         .gathered()
         .project
@@ -32,20 +34,20 @@ pub(super) fn grant(_: &Search<'_>, state: &State) -> Vec<Change> {
     found
 }
 
-fn access(state: &State, thing_id: &str) -> Vec<Change> {
+fn access(state: &State, thing_id: &EntityRef) -> Vec<Change> {
     let subject = &state.request.subject;
     let levels = AccessLevel::ALL.iter().map(|level| {
         let sentence = format!("grant `{subject}` the access level {level} on `{thing_id}`");
-        let (value, id) = (Some(level.word().to_owned()), Some(thing_id.to_owned()));
+        let (value, id) = (Some(level.word().to_owned()), Some(thing_id.to_string()));
         Change { member: Some(ACCESS.to_owned()), value, id, ..change(Kind::Grant, sentence) }
     });
     levels.collect()
 }
 
-fn membership(state: &State, workspace_id: &str) -> Change {
+fn membership(state: &State, workspace_id: &EntityRef) -> Change {
     let subject = &state.request.subject;
     let sentence = format!("let `{subject}` act in the workspace `{workspace_id}`");
-    let (member, id) = (Some(ACTS_IN.to_owned()), Some(workspace_id.to_owned()));
+    let (member, id) = (Some(ACTS_IN.to_owned()), Some(workspace_id.to_string()));
     Change { member, id, ..change(Kind::Grant, sentence) }
 }
 
@@ -65,7 +67,7 @@ fn action(state: &State) -> Vec<Change> {
     let lacking = links(state).into_iter().filter(|link| !covered(&link.actions, action));
     found.extend(lacking.map(|link| {
         let sentence = format!("let the delegation `{}` cover the action `{action}`", link.id);
-        let (member, id) = (Some(ACTIONS.to_owned()), Some(link.id.clone()));
+        let (member, id) = (Some(ACTIONS.to_owned()), Some(link.id.to_string()));
         Change { member, value: value(), id, ..change(Kind::Grant, sentence) }
     }));
     found
@@ -84,7 +86,7 @@ pub(super) fn link(search: &Search<'_>, state: &State) -> Vec<Change> {
             }
             _ => format!("bring the delegation `{}` into force: it {problem}", link.id),
         };
-        let (member, id) = (Some(member.to_owned()), Some(link.id.clone()));
+        let (member, id) = (Some(member.to_owned()), Some(link.id.to_string()));
         Change { member, id, ..change(Kind::Link, sentence) }
     });
     broken.chain(rows(search, state)).collect()
@@ -121,7 +123,7 @@ pub(super) fn principal(_: &Search<'_>, state: &State) -> Vec<Change> {
     let activated = distinct(inactive, None).into_iter().map(|id| {
         let named = change(Kind::Principal, format!("activate the principal `{id}`"));
         let (member, value) = (Some("state".to_owned()), Some("active".to_owned()));
-        Change { member, value, id: Some(id.to_owned()), ..named }
+        Change { member, value, id: Some(id.to_string()), ..named }
     });
     activated.collect()
 }
@@ -129,7 +131,7 @@ pub(super) fn principal(_: &Search<'_>, state: &State) -> Vec<Change> {
 pub(super) fn stop(_: &Search<'_>, state: &State) -> Vec<Change> {
     let lifted = state.gathered().stop_signals.iter().map(|signal| {
         let sentence = format!("lift the stop signal `{}` on `{}`", signal.id, signal.actor_id);
-        Change { id: Some(signal.id.clone()), ..change(Kind::Stop, sentence) }
+        Change { id: Some(signal.id.to_string()), ..change(Kind::Stop, sentence) }
     });
     lifted.collect()
 }
@@ -137,7 +139,7 @@ pub(super) fn stop(_: &Search<'_>, state: &State) -> Vec<Change> {
 pub(super) fn quarantine(_: &Search<'_>, state: &State) -> Vec<Change> {
     let released = state.gathered().quarantines.iter().map(|quarantine| {
         let named = change(Kind::Quarantine, format!("release the quarantine `{}`", quarantine.id));
-        Change { id: Some(quarantine.id.clone()), ..named }
+        Change { id: Some(quarantine.id.to_string()), ..named }
     });
     released.collect()
 }
@@ -149,7 +151,7 @@ pub(super) fn denial(_: &Search<'_>, state: &State) -> Vec<Change> {
     let of_chains = gathered.chain_denials.iter().map(|row| &row.denial);
     let taken_back = own.chain(of_chains).map(|denial| {
         let named = change(Kind::Denial, format!("remove the denial `{}`", denial.row.id));
-        let (member, id) = (Some(USES.to_owned()), Some(denial.row.id.clone()));
+        let (member, id) = (Some(USES.to_owned()), Some(denial.row.id.to_string()));
         Change { member, id, ..named }
     });
     taken_back.collect()

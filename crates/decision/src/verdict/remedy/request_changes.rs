@@ -55,7 +55,7 @@ pub(super) fn delegation(search: &Search<'_>, state: &State) -> Vec<Change> {
     let member = || Some("delegation_id".to_owned());
     let mut found: Vec<Change> = Vec::new();
     for id in distinct(own.map(|leaf| &leaf.id), named) {
-        let (value, id) = (Some(id.to_owned()), Some(id.to_owned()));
+        let (value, id) = (Some(id.to_string()), Some(id.to_string()));
         let sentence = format!("name the delegation `{}`", id.as_deref().unwrap_or_default());
         found.push(Change { member: member(), value, id, ..change(Kind::Delegation, sentence) });
     }
@@ -104,7 +104,7 @@ fn required(state: &State) -> Vec<Change> {
     let joined = state.gathered().joined_terms.iter().flat_map(|terms| terms.requires.keys());
     let required = required.chain(joined);
     let request = &state.request;
-    let lacks = |name: &&str| match *name {
+    let lacks = |name: &&String| match name.as_str() {
         "resource_id" => request.resource_id.is_none(),
         "workspace_id" => request.workspace_id.is_none(),
         name => !request.context.contains_key(name),
