@@ -78,7 +78,10 @@ pub(crate) async fn read(
 }
 
 /// Reads events by their tenants and ids. Deleted events are left out.
-pub(crate) async fn by_id(db: &mut Db, wanted: &HashSet<(&str, &EventRef)>) -> QueryResult<Vec<Event>> {
+pub(crate) async fn by_id(
+    db: &mut Db,
+    wanted: &HashSet<(&str, &EventRef)>,
+) -> QueryResult<Vec<Event>> {
     let mut named: BTreeSet<(&str, EventRef)> = BTreeSet::new();
     for (tenant_id, id) in wanted {
         named.extend([(*tenant_id, (*id).clone()), (*tenant_id, row_id(id))]);

@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(ids.len(), MOST_IN_ROW);
         assert_eq!(ids.first(), Some(&row.id));
         for odd in ["", "é", "é000", "xé00"] {
-            assert!(row_id(odd).ends_with("0000"), "{odd}");
+            assert!(row_id(&odd.into()).ends_with("0000"), "{odd}");
         }
     }
 
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn a_row_of_one_event_has_the_id_of_that_event() {
         let row = StoredRow {
-            id: "svc:event:0198c0ffee017c4f8a2d5b6e7f809a1b".to_owned(),
+            id: "svc:event:0198c0ffee017c4f8a2d5b6e7f809a1b".into(),
             last_sequence: 7,
             size: 1,
             event_types: ALLOWED.to_owned(),
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn a_damaged_row_is_an_error() {
         let row = |size, event_types: &str, bodies: &'static [u8]| StoredRow {
-            id: "svc:event:0198c0ffee017c4f8a2d5b6e7f800000".to_owned(),
+            id: "svc:event:0198c0ffee017c4f8a2d5b6e7f800000".into(),
             last_sequence: 9,
             size,
             event_types: event_types.to_owned(),

@@ -303,11 +303,7 @@ impl Authority for registry::Project {
         graph.projects.put(Arc::new(records::Project {
             live: self.known_state() == Some(ProjectState::Active),
             workspace_id: self.workspace_id.map(Into::into),
-            visible_in_workspaces: self
-                .visible_in_workspaces
-                .into_iter()
-                .map(Into::into)
-                .collect(),
+            visible_in_workspaces: self.visible_in_workspaces.into_iter().map(Into::into).collect(),
             id: self.id.into(),
         }));
     }

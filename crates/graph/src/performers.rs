@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use authority_ids::{DelegationRef, PrincipalRef};
 use authority_decision::pattern::covered;
+use authority_ids::{DelegationRef, PrincipalRef};
 
 use super::tenant::TenantGraph;
 

@@ -4,12 +4,12 @@
 //! An unreadable field becomes the strictest fact: an anchor that grounds every action and cannot
 //! be judged, or a drift event that denies and applies to all. An unreadable override is left out.
 
-use authority_ids::EntityRef;
 use authority_decision::{
     Pattern,
     levels::RuntimeEffect,
     reality::{Anchor, AnchorType, Drift, FreshnessContract, Lifted, Override, Snapshot},
 };
+use authority_ids::EntityRef;
 use authority_model::schema::{
     reality_anchors, reality_heads, reality_overrides, stable_drift_events,
 };

@@ -261,7 +261,9 @@ impl TenantGraph {
 
     /// Returns the delegation with this id. If it was renewed, returns its newest successor.
     pub(super) fn delegation(&self, id: &DelegationRef) -> Option<&Arc<records::Delegation>> {
-        let line = std::iter::successors(Some(id.as_str()), |id| self.renewed.get(*id).map(|next| &**next));
+        let line = std::iter::successors(Some(id.as_str()), |id| {
+            self.renewed.get(*id).map(|next| &**next)
+        });
         line.take(self.renewed.len() + 1).find_map(|id| self.delegations.get(id))
     }
 
@@ -381,9 +383,6 @@ impl TenantGraph {
     }
 }
 
-fn found<T: super::indexed::IndexedRow>(
-    rows: &ById<T>,
-    id: Option<&EntityRef>,
-) -> Option<Arc<T>> {
+fn found<T: super::indexed::IndexedRow>(rows: &ById<T>, id: Option<&EntityRef>) -> Option<Arc<T>> {
     rows.get(id?).cloned()
 }

@@ -8,13 +8,13 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use authority_ids::EntityRef;
 use authority_decision::{
     JoinedTerms, Pattern,
     pattern::prefixes,
     records::Tool,
     validation::{Agreement, Members},
 };
+use authority_ids::EntityRef;
 
 /// A tool, with the types of its input.
 #[derive(Clone)]

@@ -5,7 +5,6 @@ use std::{
     sync::Arc,
 };
 
-use authority_ids::{EntityRef, PrincipalRef};
 use authority_decision::{
     Draft,
     chain::participants,
@@ -13,6 +12,7 @@ use authority_decision::{
     reality::{Anchor, Drift, Override, Reality, Snapshot},
     records::Chain,
 };
+use authority_ids::{EntityRef, PrincipalRef};
 use chrono::{DateTime, Utc};
 
 /// A tenant's reality, in order of ids, since facts are hashed.
@@ -40,8 +40,9 @@ impl World {
                 && drift.action.as_ref().is_none_or(|own| own.covers(action))
         });
         let drifts: Vec<_> = drifts.cloned().collect();
-        let is_of =
-            |actor: &Option<PrincipalRef>| actor.as_ref().is_none_or(|actor| *actor == request.subject);
+        let is_of = |actor: &Option<PrincipalRef>| {
+            actor.as_ref().is_none_or(|actor| *actor == request.subject)
+        };
         let overrides: Vec<_> = self
             .overrides
             .values()

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use authority_ids::{
     ApiKey, ApiKeyId, Approval, ApprovalId, Decision, DecisionId, Delegation, DelegationId, Entity,
-    EntityId, Evidence, EvidenceId, Id, IdParts, Kind, Principal, PrincipalId, PrincipalRef, Record,
-    RecordId, Tenant, TenantId, Unique,
+    EntityId, Evidence, EvidenceId, Id, IdParts, Kind, Principal, PrincipalId, PrincipalRef,
+    Record, RecordId, Tenant, TenantId, Unique,
 };
 use proptest::{prelude::*, string::string_regex};
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use authority_ids::TenantRef;
 use authority_model::proto::runtime::{AdmitPurposeRequest, AdmitPurposeResponse};
 
 use super::{

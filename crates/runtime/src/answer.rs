@@ -204,7 +204,7 @@ pub(super) fn simulated(
         authority: verdict.authority.as_ref().map(|used| AuthorityUsed {
             kind: used.kind.word().to_owned(),
             id: used.id.clone(),
-            chain: used.chain.clone(),
+            chain: used.chain.iter().map(String::from).collect(),
         }),
         stages: stages(verdict),
         advice: verdict.advice.clone(),
@@ -212,7 +212,7 @@ pub(super) fn simulated(
         before: Some(outcome(before)),
         evaluated_at: Some(at.into()),
         valid_until: verdict.valid_until.map(Into::into),
-        tool_id: verdict.tool_id.clone(),
+        tool_id: verdict.tool_id.clone().map(Into::into),
         exceeded_budgets: exceeded_budgets(verdict),
         ..SimulateDecisionResponse::default()
     }

@@ -126,7 +126,8 @@ impl Question {
             .get_result(db)
             .await
             .optional()?;
-        Ok(found.and_then(|row| Some(Declined { approval_id: row.id.into(), at: row.at.moment()? })))
+        Ok(found
+            .and_then(|row| Some(Declined { approval_id: row.id.into(), at: row.at.moment()? })))
     }
 }
 

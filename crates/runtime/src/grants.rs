@@ -63,7 +63,7 @@ impl GrantQueries {
             budgets: grant.budgets.into_iter().map(|one| budget(&one.with_used(&spent))).collect(),
         });
         Ok(GetAuthorityResponse {
-            entity_id: asked.entity_id,
+            entity_id: entity_id.into(),
             grants: grants.collect(),
             authority_revision: revision.try_into().unwrap_or(u32::MAX),
         })

@@ -75,7 +75,7 @@ fn authority(used: &AuthorityUsed, gathered: &Gathered) -> ApprovalAuthority {
     ApprovalAuthority {
         kind: used.kind.word().to_owned(),
         id: used.id.clone(),
-        chain: used.chain.iter().map(ToString::to_string).collect(),
+        chain: used.chain.iter().map(String::from).collect(),
         actions,
         bounds: Some(Json(bounds)),
     }

@@ -63,7 +63,11 @@ impl Decider {
     }
 
     /// Decides the request as if it cited the approval.
-    async fn citing_ready(&self, holding: Holding<'_>, id: &ApprovalRef) -> Result<Cited, ApiError> {
+    async fn citing_ready(
+        &self,
+        holding: Holding<'_>,
+        id: &ApprovalRef,
+    ) -> Result<Cited, ApiError> {
         let Holding { caller, handle, request, gathered, at, .. } = holding;
         let draft = Draft { approval_id: Some(id.clone()), ..request.clone().into_draft() };
         let request = Request::new(draft).map_err(|_| ApiError::plain(ErrorCode::Internal))?;

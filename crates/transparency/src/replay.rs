@@ -326,7 +326,7 @@ fn pinned(stored: &Stored, policy: PinnedPolicy, text: &str) -> Result<ReplayRes
     };
     let id = &policy.id;
     let mut gathered = (*facts.gathered).clone();
-    let place = gathered.policies.iter_mut().find(|policy| policy.reference.id == *id);
+    let place = gathered.policies.iter_mut().find(|policy| policy.reference.id == **id);
     let Some(place) = place else {
         let why = format!("the sealed facts were read without `{id}`: it could not apply then");
         return Ok(ReplayResult { policy: Some(policy), ..indeterminate(why) });

@@ -31,7 +31,7 @@ fn policy(number: usize, action: Option<&str>, row: Option<&str>) -> Arc<Compile
          {{ context has amount && context.amount.greaterThan(decimal(\"{number}000.0\")) }};"
     );
     let reference = PolicyReference {
-        id: format!("pol-{number:03}"),
+        id: format!("pol-{number:03}").into(),
         version: 1,
         sha256: String::new(),
         applies_to: row.map(|row| row.parse().unwrap()).into_iter().collect(),

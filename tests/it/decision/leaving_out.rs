@@ -14,6 +14,7 @@ use authority_decision::{
     moment::Window,
     request::{ActionDeclaration, ActionRiskClassification},
 };
+use authority_ids::EntityRef;
 use proptest::{collection::vec, prelude::any};
 
 use super::{
@@ -141,7 +142,7 @@ fn under_one_authority(facts: &Facts, statements: &[usize]) -> Facts {
 /// action, an id that a bound does not list, an amount below zero.
 fn is_of_what_is_named(member: &str, world: &World, facts: &Facts, reason: Reason) -> bool {
     let draft = &world.draft;
-    let unlisted = |id: Option<&String>| {
+    let unlisted = |id: Option<&EntityRef>| {
         let links = facts.gathered.delegations.iter().flat_map(|chain| &chain.0);
         let rows = facts.gathered.uses.iter().filter_map(|uses| match &uses.row.constraints {
             Constraints::Bounds(bounds) => Some(bounds.as_ref()),

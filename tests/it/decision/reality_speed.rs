@@ -21,7 +21,7 @@ const SLOWER: u32 = if cfg!(debug_assertions) { 30 } else { 1 };
 
 fn anchor(number: usize, actions: &str) -> Arc<Anchor> {
     Arc::new(Anchor {
-        id: format!("svc:ent:t:reality_anchor:{number:032x}"),
+        id: format!("svc:ent:t:reality_anchor:{number:032x}").into(),
         version: 3,
         anchor_type: AnchorType::FinancialContext,
         active: true,
@@ -36,7 +36,7 @@ fn anchor(number: usize, actions: &str) -> Arc<Anchor> {
         unreadable: false,
         changed_at: noonish() - TimeDelta::days(1),
         newest: Some(Snapshot {
-            id: format!("svc:ent:t:reality_snapshot:{number:032x}"),
+            id: format!("svc:ent:t:reality_snapshot:{number:032x}").into(),
             sampled_at: noonish() - TimeDelta::seconds(60),
             valid_until: Some(noonish() + TimeDelta::hours(1)),
             content_hash: format!("sha256:{number:064x}"),

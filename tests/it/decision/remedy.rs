@@ -10,6 +10,7 @@ use authority_decision::{
     moment::Window,
     remedy::{Change, Kind, Remedy, smallest},
 };
+use authority_ids::EntityRef;
 use chrono::{DateTime, Utc};
 use proptest::{collection::vec, prelude::any};
 use serde_json::{Value, json};
@@ -22,7 +23,7 @@ use super::{
 /// Returns a purpose that permits every action, for a slug that the world's request does not use.
 fn open(slug: &str) -> Arc<Purpose> {
     Arc::new(Purpose {
-        id: format!("open-{slug}"),
+        id: format!("open-{slug}").into(),
         slug: slug.to_owned(),
         active: true,
         allowed_actions: vec![Pattern::All],
@@ -98,9 +99,9 @@ fn say(draft: &mut Draft, told: &Change) {
     let value = told.value.clone();
     match told.member.as_deref().unwrap() {
         "purpose" => draft.purpose = value,
-        "delegation_id" => draft.delegation_id = value,
-        "resource_id" => draft.resource_id = Some(value.unwrap_or_else(|| "x".to_owned())),
-        "workspace_id" => draft.workspace_id = Some(value.unwrap_or_else(|| "x".to_owned())),
+        "delegation_id" => draft.delegation_id = value.map(Into::into),
+        "resource_id" => draft.resource_id = Some(value.as_deref().unwrap_or("x").into()),
+        "workspace_id" => draft.workspace_id = Some(value.as_deref().unwrap_or("x").into()),
         "action_risk_classification.risk_tier" => {
             let mut classified = draft.action_risk_classification.unwrap_or_default();
             classified.risk_tier = RiskTier::from_word(&value.unwrap());
@@ -131,17 +132,18 @@ fn edit(gathered: &mut Gathered, id: &str, change: impl Fn(&mut Delegation)) {
 #[track_caller]
 fn give(gathered: &mut Gathered, world: &World, told: &Change) {
     let (id, value) = (told.id.clone().unwrap_or_default(), told.value.clone());
-    let (own, window) = (String::new(), Window::default());
+    let id = id.as_str();
+    let (own, window) = (EntityRef::default(), Window::default());
     match (told.kind, told.member.as_deref().unwrap_or_default()) {
         (Kind::Grant, "granted_access_to") => gathered.grants.push(Arc::new(Grant {
             id: own,
-            resource_id: id,
-            grantee_id: world.draft.subject.clone(),
+            resource_id: id.into(),
+            grantee_id: world.draft.subject.to_string(),
             grantee_kind: "principal".to_owned(),
             access_level: AccessLevel::from_word(&value.unwrap()).unwrap(),
         })),
         (Kind::Grant, "acts_in") => {
-            let row = ActsIn { id: own, workspace_id: id, window, allowed_actions: None };
+            let row = ActsIn { id: own, workspace_id: id.into(), window, allowed_actions: None };
             gathered.acts_in.push(row.into());
         }
         (Kind::Grant, "action") => {
@@ -152,7 +154,7 @@ fn give(gathered: &mut Gathered, world: &World, told: &Change) {
         }
         (Kind::Grant, "actions") => {
             let action = Pattern::Exact(value.unwrap());
-            edit(gathered, &id, |link| link.actions.push(action.clone()));
+            edit(gathered, id, |link| link.actions.push(action.clone()));
         }
         (Kind::Link, "uses") => {
             for uses in gathered.uses.iter_mut().filter(|uses| uses.row.id == id) {
@@ -164,7 +166,7 @@ fn give(gathered: &mut Gathered, world: &World, told: &Change) {
                 Arc::make_mut(row).window = window;
             }
         }
-        (Kind::Link, _) => edit(gathered, &id, |link| {
+        (Kind::Link, _) => edit(gathered, id, |link| {
             (link.state, link.window) = (DelegationState::Active, window);
         }),
         (Kind::Principal, _) => {

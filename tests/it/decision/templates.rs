@@ -93,7 +93,7 @@ pub(super) fn policy(
         let numbers: Vec<_> = statements.iter().map(ToString::to_string).collect();
         let text: Vec<_> = statements.iter().map(|number| TEXTS[*number]).collect();
         let reference = PolicyReference {
-            id: format!("pol-{}", numbers.join("-")),
+            id: format!("pol-{}", numbers.join("-")).into(),
             version: 1,
             sha256: numbers.join("-"),
             applies_to: Vec::new(),

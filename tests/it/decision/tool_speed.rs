@@ -24,7 +24,7 @@ use super::{
 /// Returns this many tools of all kinds, none of which requires an approval.
 fn tools(count: usize) -> Vec<Tool> {
     let kind = |number: usize| Tool {
-        id: format!("svc:ent:t:tool:{number:032x}"),
+        id: format!("svc:ent:t:tool:{number:032x}").into(),
         live: true,
         workspace_id: None,
         actions: vec![Pattern::All],

@@ -234,9 +234,7 @@ fn principals(dice: &mut Dice<'_>) -> Vec<Arc<Principal>> {
         .filter_map(|id| {
             let class = PrincipalClass::Human;
             let (known, active) = (!dice.rarely(60), !dice.rarely(60));
-            known.then(|| {
-                Principal { id: (*id).into(), class, name: String::new(), active }.into()
-            })
+            known.then(|| Principal { id: (*id).into(), class, name: String::new(), active }.into())
         })
         .collect()
 }

@@ -196,7 +196,7 @@ async fn a_page_of_packs_is_read_together() {
         });
         let found = read.await.unwrap().into_iter();
         let mut found: Packs =
-            found.map(|(id, pack)| (id, pack.unwrap().text().unwrap())).collect();
+            found.map(|(id, pack)| (id.into(), pack.unwrap().text().unwrap())).collect();
         found.sort();
         found
     };

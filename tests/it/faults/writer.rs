@@ -62,7 +62,7 @@ pub(crate) fn entry(number: usize, is_bad: bool) -> Entry {
         tenant_id: "svc:tenant:acme".parse().unwrap(),
         revision: 1,
         decision_id: decision_id(number),
-        subject: "svc:agent:acme:bot".to_owned(),
+        subject: "svc:agent:acme:bot".into(),
         action: "payment.execute".to_owned(),
         decision: "deny",
         reason_code: Reason::TenantInactive,

@@ -284,10 +284,7 @@ fn acts_in(case: &Case<'_>, workspace_id: &EntityRef) -> bool {
 
 /// Returns the memberships by which the subject may perform the action in the workspace at the
 /// decision's time.
-fn memberships<'a>(
-    case: &Case<'a>,
-    workspace_id: &EntityRef,
-) -> impl Iterator<Item = &'a ActsIn> {
+fn memberships<'a>(case: &Case<'a>, workspace_id: &EntityRef) -> impl Iterator<Item = &'a ActsIn> {
     let (at, action) = (case.at, &case.request.action);
     case.gathered.acts_in.iter().map(std::sync::Arc::as_ref).filter(move |row| {
         row.workspace_id == *workspace_id

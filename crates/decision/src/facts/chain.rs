@@ -12,7 +12,10 @@ use crate::{levels::DelegationState, reason::Reason};
 pub const LONGEST_CHAIN: usize = 16;
 
 /// Returns the subject and all delegates and delegators in these chains, in order.
-pub fn participants<'a>(subject: &'a PrincipalRef, chains: &'a [Chain]) -> BTreeSet<&'a PrincipalRef> {
+pub fn participants<'a>(
+    subject: &'a PrincipalRef,
+    chains: &'a [Chain],
+) -> BTreeSet<&'a PrincipalRef> {
     let links = chains.iter().flat_map(|chain| &chain.0);
     links.flat_map(|link| [&link.delegate_id, &link.delegator_id]).chain([subject]).collect()
 }

@@ -5,7 +5,9 @@
 
 use std::{ops::Deref, str::FromStr};
 
-use authority_ids::{ApprovalRef, DelegationRef, EntityRef, PrincipalId, PrincipalRef, TenantId, TenantRef};
+use authority_ids::{
+    ApprovalRef, DelegationRef, EntityRef, PrincipalId, PrincipalRef, TenantId, TenantRef,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -70,10 +70,7 @@ fn an_approval_meets_the_gate() {
     );
     assert_eq!(cite(Approval { same_question: false, ..approval(&both) }), held(2, &["legal"]));
     assert_eq!(cite(Approval { expires_at: now(), ..approval(&both) }), held(2, &["legal"]));
-    assert_eq!(
-        cite(Approval { id: "approval-2".into(), ..approval(&both) }),
-        held(2, &["legal"])
-    );
+    assert_eq!(cite(Approval { id: "approval-2".into(), ..approval(&both) }), held(2, &["legal"]));
 }
 
 #[test]

@@ -209,8 +209,7 @@ fn bounds_of_every_link() {
         };
         assert_eq!(resource("res-1"), Reason::PermissionGranted);
         assert_eq!(resource("res-2"), Reason::ConstraintExceeded);
-        let workspace =
-            |id: &str| code(|w| w.link(place).bounds.workspace_ids = vec![id.into()]);
+        let workspace = |id: &str| code(|w| w.link(place).bounds.workspace_ids = vec![id.into()]);
         assert_eq!(workspace("ws-1"), Reason::PermissionGranted);
         assert_eq!(workspace("ws-2"), Reason::ConstraintExceeded);
         let hours = |to: &str| {
@@ -317,10 +316,7 @@ fn workspace_resource_and_project() {
     let grant = |change: fn(&mut Grant)| code(|w| change(Arc::make_mut(&mut w.gathered.grants[0])));
     assert_eq!(grant(|grant| grant.access_level = AccessLevel::Write), resource);
     assert_eq!(grant(|grant| grant.grantee_id = "svc:agent:t:x".to_owned()), resource);
-    assert_eq!(
-        grant(|grant| grant.grantee_id = PARENT_AGENT.into()),
-        Reason::PermissionGranted
-    );
+    assert_eq!(grant(|grant| grant.grantee_id = PARENT_AGENT.into()), Reason::PermissionGranted);
     let project = Reason::ProjectAccessMissing;
     assert_eq!(code(|w| w.gathered.project = None), project);
     assert_eq!(code(|w| drop(w.gathered.grants.pop())), project);
@@ -339,8 +335,7 @@ fn a_teams_grant_counts_while_the_subject_is_in_it() {
             let grant = Arc::make_mut(&mut w.gathered.grants[0]);
             (grant.grantee_kind, grant.grantee_id) = ("team".to_owned(), "team-1".to_owned());
             let window = Window { from: None, until };
-            w.gathered.memberships =
-                vec![Membership { team_id: "team-1".into(), window }.into()];
+            w.gathered.memberships = vec![Membership { team_id: "team-1".into(), window }.into()];
         })
     };
     assert_eq!(team(None), Reason::PermissionGranted);

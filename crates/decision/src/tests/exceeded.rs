@@ -187,7 +187,8 @@ fn places_and_things_and_hours() {
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     let currency = |w: &mut World| w.link(0).bounds.currency = Some("USD".to_owned());
     assert_eq!(detail(currency), "currency of del-1: USD; requested: EUR");
-    let workspaces = |w: &mut World| w.link(0).bounds.workspace_ids = vec!["ws-2".into(), "ws-3".into()];
+    let workspaces =
+        |w: &mut World| w.link(0).bounds.workspace_ids = vec!["ws-2".into(), "ws-3".into()];
     assert_eq!(detail(workspaces), "workspace_ids of del-1: ws-2, ws-3; requested: ws-1");
     let resources = detail(|w| {
         w.link(0).bounds.resource_ids = (0..10).map(|place| format!("r{place}").into()).collect();

@@ -128,10 +128,8 @@ fn permitted(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) -> Verdict
     stop_conditions.extend(&rules.stop_conditions);
     evaluation::distinct(&mut obligations);
     evaluation::distinct(&mut stop_conditions);
-    let claims = Claims {
-        approval_id: rules.approval.cloned(),
-        counters: limits::claims(case, candidate),
-    };
+    let claims =
+        Claims { approval_id: rules.approval.cloned(), counters: limits::claims(case, candidate) };
     Verdict {
         // Every permission has these constraints, and is therefore never a plain allow.
         decision: Decision::AllowWithConstraints,

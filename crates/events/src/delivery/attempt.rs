@@ -124,7 +124,11 @@ impl Shared {
             .map_err(|error| error.to_string())
             .and_then(|signed| write(endpoint, url, message, signed).map_err(|e| e.to_string()));
         written.map_err(|error| {
-            tracing::error!(endpoint.id = endpoint.id.as_str(), error, "failed to build a webhook request");
+            tracing::error!(
+                endpoint.id = endpoint.id.as_str(),
+                error,
+                "failed to build a webhook request"
+            );
             Stop::Failed(ErrorClass::Address)
         })
     }
@@ -143,7 +147,7 @@ fn write(
     headers.insert(header::USER_AGENT, AGENT);
     let own = endpoint.headers.iter().cloned();
     let host = (header::HOST, host_header(url)?);
-    let replay = message.replay_id.map(HeaderValue::from_str).transpose()?;
+    let replay = message.replay_id.map(|id| HeaderValue::from_str(id)).transpose()?;
     let all = own.chain([host]).chain(signed).chain(replay.map(|id| (REPLAY, id)));
     all.for_each(|(name, value)| drop(headers.insert(name, value)));
     Ok(request)

@@ -9,8 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use authority_process::worker::{Context, Worker};
 use authority_ids::{EndpointRef, TenantRef};
+use authority_process::worker::{Context, Worker};
 use authority_store::{self as store, Db, RunQueryDsl, Scope, Store, locks::FAN_OUT, prepared};
 use diesel::{
     OptionalExtension, QueryResult, QueryableByName,

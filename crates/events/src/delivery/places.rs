@@ -118,11 +118,8 @@ mod tests {
     #[test]
     fn what_ends_leaves_its_place() {
         let mut running = Places::of(RUNNING);
-        let place = DeliveryPlace {
-            endpoint_id: "e".into(),
-            tenant_id: "t".into(),
-            host: "h".to_owned(),
-        };
+        let place =
+            DeliveryPlace { endpoint_id: "e".into(), tenant_id: "t".into(), host: "h".to_owned() };
         for _ in 0..RUNNING.endpoint {
             assert!(running.have_room(&place));
             running.add(&place);

@@ -137,7 +137,10 @@ pub(super) async fn record(db: &mut Db, ended: &[Arc<FinishedDelivery>]) -> Quer
     Ok(Recorded { disabled: disabled.into_iter().collect(), held, lost: gone })
 }
 
-async fn lock(db: &mut Db, ended: &[Arc<FinishedDelivery>]) -> QueryResult<BTreeMap<EndpointRef, Endpoint>> {
+async fn lock(
+    db: &mut Db,
+    ended: &[Arc<FinishedDelivery>],
+) -> QueryResult<BTreeMap<EndpointRef, Endpoint>> {
     let ids: HashSet<&str> = ended.iter().map(|one| &*one.job.endpoint.id).collect();
     let rows: Vec<BreakerRow> =
         prepared(CURSORS).bind::<Array<Text>, _>(Vec::from_iter(ids)).load(db).await?;

@@ -3,8 +3,8 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use authority_process::worker::{Context, Worker};
 use authority_ids::{EndpointRef, EventRef, RecordRef, TenantRef};
+use authority_process::worker::{Context, Worker};
 use authority_store::{self as store, Db, RunQueryDsl, Scope};
 use authority_webhook::event_types::{EventType, Selection};
 use diesel::{

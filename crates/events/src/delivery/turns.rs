@@ -99,7 +99,8 @@ impl Turns {
     pub(super) fn forget<'c>(&mut self, candidates: impl Iterator<Item = &'c Candidate>) {
         let places: Vec<&DeliveryPlace> = candidates.map(|candidate| &candidate.place).collect();
         if self.endpoints.len() > 2 * places.len() + 1024 {
-            let endpoints: HashSet<&EndpointRef> = places.iter().map(|one| &one.endpoint_id).collect();
+            let endpoints: HashSet<&EndpointRef> =
+                places.iter().map(|one| &one.endpoint_id).collect();
             let tenants: HashSet<&TenantRef> = places.iter().map(|one| &one.tenant_id).collect();
             self.endpoints.retain(|id, _| endpoints.contains(id));
             self.tenants.retain(|id, _| tenants.contains(id));
@@ -145,7 +146,7 @@ mod tests {
             .collect();
         let shares = Turns::default().divide(&mut all, running());
         assert_eq!(count(&shares, |_| true), RUNNING.tenant);
-        assert!((0..10).all(|n| count(&shares, |s| s.endpoint_id == format!("a{n}")) <= 4));
+        assert!((0..10).all(|n| count(&shares, |s| s.endpoint_id == *format!("a{n}")) <= 4));
 
         let mut all: Vec<_> = (0..20)
             .map(|n| candidate(&format!("e{n}"), &format!("t{n}"), "one", [9, 0, 0]))

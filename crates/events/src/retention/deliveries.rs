@@ -61,7 +61,8 @@ const DELETE: [&str; 2] = [
 
 /// Cancels a batch of open deliveries of deleted events. Returns `None` if there are none.
 pub(super) async fn cancel(db: &mut Db, endpoint_id: &EndpointRef) -> QueryResult<Option<Lost>> {
-    let cursor = diesel::sql_query(CURSOR).bind::<Text, _>(endpoint_id.as_str()).get_result(db).await;
+    let cursor =
+        diesel::sql_query(CURSOR).bind::<Text, _>(endpoint_id.as_str()).get_result(db).await;
     let cursor: Option<Cursor> = cursor.optional()?;
     let Some(Cursor { oldest }) = cursor else { return Ok(None) };
     let gone: Vec<Gone> = diesel::sql_query(GONE)

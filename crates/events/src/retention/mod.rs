@@ -15,8 +15,8 @@ mod log;
 
 use std::time::{Duration, Instant};
 
-use authority_process::worker::{Next, Worker};
 use authority_ids::EndpointRef;
+use authority_process::worker::{Next, Worker};
 use authority_store::{self as store, Db, RunQueryDsl, Scope, Store, locks};
 use diesel::{
     QueryResult, QueryableByName,
@@ -66,14 +66,14 @@ impl Run {
         for tenant_id in self.ids(log::TENANTS, None).await? {
             let done = self.delete(Kind::Events, &tenant_id).await?;
             for endpoint_id in self.ids(deliveries::OF_TENANT, Some(&tenant_id)).await? {
-                let endpoint_id = EndpointRef::from(endpoint_id);
-            self.cancel(&endpoint_id).await?;
+                self.cancel(&endpoint_id.into()).await?;
             }
             if !done {
                 return Ok(false);
             }
         }
         for endpoint_id in self.ids(deliveries::ENDPOINTS, None).await? {
+            let endpoint_id = EndpointRef::from(endpoint_id);
             self.cancel(&endpoint_id).await?;
             if !self.delete(Kind::Deliveries, &endpoint_id).await? {
                 return Ok(false);

@@ -129,7 +129,9 @@ impl CounterQuery {
         let spent = read_counters(db, &self.tenant_id, &self.counters).await?;
         let Some((id, question)) = &self.approval else { return Ok((spent, None)) };
         let row: Option<ApprovalRow> = approvals::table
-            .filter(approvals::tenant_id.eq(self.tenant_id.as_str()).and(approvals::id.eq(id.as_str())))
+            .filter(
+                approvals::tenant_id.eq(self.tenant_id.as_str()).and(approvals::id.eq(id.as_str())),
+            )
             .select(ApprovalRow::as_select())
             .first(db)
             .await

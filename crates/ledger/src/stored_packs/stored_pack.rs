@@ -1,7 +1,7 @@
 //! A stored pack in its parts.
 
-use authority_ids::DecisionRef;
 use authority_evidence::{Error, pack};
+use authority_ids::DecisionRef;
 
 /// A pack in its parts.
 #[derive(Clone, Debug)]

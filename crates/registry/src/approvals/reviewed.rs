@@ -29,7 +29,8 @@ pub(super) async fn check(
     let verdict = authority_decision::decide(&asked, &facts, now);
     let was_shown = |held: &HeldByReality| {
         approval.reality.iter().any(|shown| {
-            held.id == *shown.id && shown.drift_type == held.drift_type
+            held.id == *shown.id
+                && shown.drift_type == held.drift_type
                 && shown.since == Some(held.since.into())
         })
     };

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use authority_ids::EntityRef;
 use authority_model::{proto::registry::Policy, schema::applies_to, wire::Time};
 use chrono::{DateTime, Utc};
 
@@ -20,7 +21,7 @@ use authority_store as store;
 pub(crate) struct InForce {
     pub(crate) tenant_id: String,
     /// The ID of the policy that it replaces. Empty for a new policy.
-    pub(crate) id: String,
+    pub(crate) id: EntityRef,
     /// The new text, or `None` for the active text.
     pub(crate) text: Option<String>,
     pub(crate) applies_to: Vec<String>,
@@ -32,7 +33,7 @@ impl InForce {
     pub(crate) fn of(policy: &Policy, text: Option<String>) -> Self {
         Self {
             tenant_id: policy.tenant_id.clone(),
-            id: policy.id.clone(),
+            id: policy.id.as_str().into(),
             text,
             applies_to: policy.applies_to.clone(),
             effective: window(policy.effective_from, policy.effective_until),

@@ -3,6 +3,7 @@
 //! A new text replaces the text of a draft policy at once. An active policy keeps its text, and a
 //! new text waits until it is activated.
 
+use authority_ids::EntityRef;
 use authority_model::{
     proto::registry::*,
     schema::{policies, policy_versions},
@@ -213,7 +214,7 @@ pub(crate) async fn validate(
     if let Some(text) = request.cedar.clone().filter(|_| problems.is_empty()) {
         let new = InForce {
             tenant_id,
-            id: String::new(),
+            id: EntityRef::default(),
             text: Some(text),
             applies_to: targets,
             effective: Window::default(),

@@ -62,5 +62,5 @@ async fn of_decision(
         .optional()?;
     // A denied decision used no authority.
     let used = record.and_then(|record| sealed::authority(&record).ok());
-    Ok(used.and_then(|used| used.chain.into_iter().next()))
+    Ok(used.and_then(|used| used.chain.into_iter().next().map(Into::into)))
 }

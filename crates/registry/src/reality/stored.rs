@@ -6,8 +6,8 @@ use authority_decision::{
     Pattern,
     reality::{Anchor, CheckedAnchor, Observations},
 };
+use authority_graph::{AnchorHead, AnchorRow, HeadRow};
 use authority_ids::EntityRef;
-use authority_graph::{AnchorRow, AnchorHead, HeadRow};
 use authority_model::{
     schema::{reality_anchors, reality_heads, reality_snapshots},
     state::RealityAnchorStatus,

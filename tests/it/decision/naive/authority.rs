@@ -227,10 +227,12 @@ impl<'a> World<'a> {
         let memberships = self.graph.memberships.iter().filter(|m| in_window(m.window, self.at));
         let teams: Vec<_> = memberships.map(|row| row.team_id.clone()).collect();
         self.graph.grants.iter().any(|grant| {
-            let who = if grant.grantee_kind == "team" { &teams } else { &principals };
-            grant.resource_id == thing
-                && level(grant.access_level.word()) >= needed
-                && who.contains(&grant.grantee_id)
+            let is_grantee = if grant.grantee_kind == "team" {
+                teams.iter().any(|id| *id == *grant.grantee_id)
+            } else {
+                principals.iter().any(|id| *id == *grant.grantee_id)
+            };
+            grant.resource_id == thing && level(grant.access_level.word()) >= needed && is_grantee
         })
     }
 

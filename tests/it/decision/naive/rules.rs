@@ -153,7 +153,7 @@ impl<'a> World<'a> {
             for (place, number) in reference.id.split('-').skip(1).enumerate() {
                 let number: usize = number.parse().unwrap();
                 let outcome = self.statement(number, way);
-                heard.push((says(number).id, reference.id.clone(), place, number, outcome));
+                heard.push((says(number).id, reference.id.to_string(), place, number, outcome));
             }
         }
         heard

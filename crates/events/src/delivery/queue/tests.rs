@@ -1,5 +1,6 @@
 //! Waiting, starting and releasing deliveries, without a database.
 
+use authority_ids::{DeliveryRef, EndpointRef, EventRef, TenantRef};
 use authority_webhook::retry::{Answer, ErrorClass, FAILURES_TO_OPEN, Schedule};
 
 use super::{
@@ -9,7 +10,7 @@ use super::{
 
 /// A delivery of lane 0 that was claimed just now.
 fn job(endpoint: &str, tenant: &str, per_second: i32) -> Job {
-    let (endpoint_id, tenant_id) = (endpoint.to_owned(), tenant.to_owned());
+    let (endpoint_id, tenant_id) = (EndpointRef::from(endpoint), TenantRef::from(tenant));
     let endpoint = Endpoint {
         id: endpoint_id.clone(),
         tenant_id: tenant_id.clone(),
@@ -21,10 +22,10 @@ fn job(endpoint: &str, tenant: &str, per_second: i32) -> Job {
         headers: Vec::new(),
     };
     Job {
-        id: String::new(),
+        id: DeliveryRef::default(),
         endpoint: Arc::new(endpoint),
         place: Arc::new(DeliveryPlace { endpoint_id, tenant_id, host: String::new() }),
-        event_id: String::new(),
+        event_id: EventRef::default(),
         sequence: 1,
         body: None,
         replay_id: None,
@@ -103,7 +104,7 @@ async fn a_failure_that_holds_the_endpoint_empties_its_queue_until_it_is_recorde
         let failed = running.iter().find(|job| job.place.endpoint_id == "a").unwrap();
         let released = queue.ended(failed, &answered(status), SECOND, now);
         assert_eq!(released.unwrap().len(), 20 - RUNNING.endpoint, "{status}");
-        assert_eq!(queue.rooms().of("a"), [0; LANES]);
+        assert_eq!(queue.rooms().of(&"a".into()), [0; LANES]);
         // Deliveries that were claimed since then are not sent either.
         assert_eq!(take(&mut queue, jobs("a", "t", 3), now), 3);
         assert!(queue.next(now + SECOND).is_none());
@@ -144,11 +145,15 @@ async fn as_much_is_claimed_as_an_endpoint_takes_in_a_moment() {
         [(1, 1000, 64), (50, 1000, 20), (1, 10, 10), (15_000, 1000, 4), (1, 1, 4)]
     {
         let (mut queue, now) = (Queue::new(), Instant::now());
-        assert_eq!(queue.rooms().of("a"), [FIRST; LANES]);
+        assert_eq!(queue.rooms().of(&"a".into()), [FIRST; LANES]);
         take(&mut queue, vec![job("a", "t", per_second)], now);
         let job = queue.next(now).unwrap();
         queue.ended(&job, &answered(200), Duration::from_millis(millis), now);
-        assert_eq!(queue.rooms().of("a"), [room; LANES], "{millis} ms, {per_second} a second");
+        assert_eq!(
+            queue.rooms().of(&"a".into()),
+            [room; LANES],
+            "{millis} ms, {per_second} a second"
+        );
     }
 }
 
@@ -180,7 +185,7 @@ async fn what_is_not_recorded_counts_as_claimed() {
 #[tokio::test]
 async fn more_is_claimed_when_little_waits() {
     let (mut queue, now) = (Queue::new(), Instant::now());
-    let of = |endpoint: &str| HashSet::from([endpoint.to_owned()]);
+    let of = |endpoint: &str| HashSet::from([EndpointRef::from(endpoint)]);
     queue.take(jobs("a", "t", FIRST), &of("a"), now);
     assert!(!queue.is_hungry());
     let job = started(&mut queue, now).remove(0);

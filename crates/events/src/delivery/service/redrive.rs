@@ -35,7 +35,11 @@ impl Shared {
         let done = execute(&self.store, &scope, now, key, async move |db| {
             let delivery = find::one(db, &request.id).await?;
             Seen::lock(db, &delivery.endpoint_id).await?;
-            if make::room(db, &delivery.endpoint_id.as_str().into()).await.map_err(store::Error::from)? <= 0 {
+            if make::room(db, &delivery.endpoint_id.as_str().into())
+                .await
+                .map_err(store::Error::from)?
+                <= 0
+            {
                 let text = "the endpoint has 10000 open deliveries; redrive when some have ended";
                 return Err(ApiError::new(ErrorCode::LimitReached, text));
             }

@@ -77,7 +77,7 @@ impl Shared {
         let (scope, now) = (caller.scope(), self.clock.now());
         let done = execute(&self.store, &scope, now, key, async move |db: &mut Db| {
             if answer.delivered {
-                let closed = diesel::sql_query(CLOSE).bind::<Text, _>(&endpoint.id);
+                let closed = diesel::sql_query(CLOSE).bind::<Text, _>(endpoint.id.as_str());
                 closed.execute(db).await.map_err(store::Error::from)?;
             }
             Ok::<_, ApiError>(answer)
