@@ -159,13 +159,13 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(self.folder());
-        // The next run drops what this process no longer does.
+        // The next run drops the databases that are left when this process ends.
         let _ = dropper().send(self.name.clone());
     }
 }
 
 /// Returns the channel to the thread that drops databases. Dropping one takes a tenth of a second,
-/// mostly waiting, and no test depends on it.
+/// mostly waiting: tests do not wait for it.
 fn dropper() -> &'static Sender<String> {
     static DROPPER: OnceLock<Sender<String>> = OnceLock::new();
     DROPPER.get_or_init(|| {
