@@ -176,13 +176,12 @@ impl App {
         let deliveries = wiring.deliveries()?;
         let (events, numbering) = wiring.events(deliveries.clone());
         let directory = directory(checks, &supervisor, &identity, &keys, &graph, &url);
-        ours.extend(decisions.into_iter().chain(events));
-        ours.extend([
+        ours.extend(decisions.into_iter().chain(events).chain([
             service::directory_service(Arc::new(directory.clone())),
             service::evidence_service(Arc::new(transparency.clone())),
             transparency.archive_service(),
             service::webhook_delivery_service(deliveries.service()),
-        ]);
+        ]));
         let reflection = (!production).then(|| REFLECTION.clone()).transpose();
         let grpc = reflection.map_err(Error::Reflection)?.unwrap_or_default();
         let (deciding, grpc) = (Deciding::of(&ours), grpc.add_service(health_service));

@@ -51,7 +51,8 @@ fn a_reference_is_its_text_in_any_form() {
         assert_eq!(HashMap::from([(named, 1)]).get(text), Some(&1));
     }
     let id = PrincipalId::parse("svc:agent:acme:bot").unwrap();
-    assert!(PrincipalRef::from(&id) == id && PrincipalRef::from("svc:agent:acme:other") != id);
+    let (named, other) = (PrincipalRef::from(&id), PrincipalRef::from("svc:agent:acme:other"));
+    assert!(named == id && other != id);
 }
 
 const WORD: &str = "[A-Za-z0-9._-]{1,40}";

@@ -93,7 +93,7 @@ fn named(request: &Request, facts: &Facts) -> Vec<Read> {
     [
         ("tenant", Some(request.tenant_id.as_str()), gathered.tenant.is_some()),
         ("principal", Some(request.subject.as_str()), gathered.subject.is_some()),
-        ("delegation", delegation.filter(|id| !chain(id)).map(|id| id.as_str()), false),
+        ("delegation", delegation.filter(|id| !chain(id)).map(DelegationRef::as_str), false),
         ("tool", request.tool_id.as_deref(), gathered.tool.is_some()),
         ("purpose", request.purpose.as_deref(), gathered.purpose.is_some()),
         ("resource", request.resource_id.as_deref(), gathered.resource.is_some()),
