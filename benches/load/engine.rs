@@ -59,7 +59,7 @@ fn micros(request: &Request, facts: &Facts, at: DateTime<Utc>) -> f64 {
 /// Returns the same facts with fresh anchors that ground every action.
 fn grounded(facts: &Facts, at: DateTime<Utc>) -> Facts {
     let anchor = |number: usize| Anchor {
-        id: format!("svc:ent:acme:reality_anchor:{number:032}"),
+        id: format!("svc:ent:acme:reality_anchor:{number:032}").into(),
         version: 1,
         anchor_type: AnchorType::ExternalSourceOfTruth,
         active: true,
@@ -74,7 +74,7 @@ fn grounded(facts: &Facts, at: DateTime<Utc>) -> Facts {
         unreadable: false,
         changed_at: at - TimeDelta::minutes(1),
         newest: Some(Snapshot {
-            id: format!("svc:snapshot:{number:032}"),
+            id: format!("svc:snapshot:{number:032}").into(),
             sampled_at: at - TimeDelta::minutes(1),
             valid_until: None,
             content_hash: "sha256:0".to_owned(),

@@ -175,7 +175,7 @@ fn other_documents_and_refusals_are_declared() {
 /// Clients over gRPC have no enums: the comment of a field lists its words. Go needs a package.
 #[test]
 fn the_protos_list_words_and_name_a_package() {
-    let words = Regex::new(r#"in: ?\[([^\]]*)\]"#).unwrap();
+    let words = Regex::new(r"in: ?\[([^\]]*)\]").unwrap();
     let word = Regex::new(r#""([^"]+)""#).unwrap();
     let (mut found, mut wrong) = (0, Vec::new());
     let packages = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto/authority");
