@@ -67,11 +67,8 @@ fn defined(code: &str) -> BTreeSet<String> {
     for line in code.lines().filter(|line| !line.starts_with([' ', '#', '}'])) {
         let words: Vec<_> = line.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
         let kinds = ["struct", "enum", "trait", "fn", "const", "static"];
-        found.extend(
-            words
-                .windows(2)
-                .filter_map(|pair| kinds.contains(&pair[0]).then(|| pair[1].to_owned())),
-        );
+        let pairs = words.windows(2).filter(|pair| kinds.contains(&pair[0]));
+        found.extend(pairs.map(|pair| pair[1].to_owned()));
     }
     // A file may have the name of a function.
     for name in after(code, "mod ") {
