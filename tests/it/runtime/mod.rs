@@ -23,6 +23,7 @@ mod loosened;
 mod named;
 mod own_policies;
 mod pages;
+mod presentation;
 mod proof;
 mod questions;
 mod rates;
