@@ -337,8 +337,6 @@ CREATE TABLE tools (
     -- The part of a request that the tool's schema describes: the whole context, or its field
     -- `arguments`.
     input_at text NOT NULL DEFAULT 'context' CHECK (input_at IN ('context', 'arguments')),
-    -- How a request for the tool is shown to people.
-    presentation jsonb,
     UNIQUE (tenant_id, id),
     CONSTRAINT tools_workspace_id_fkey FOREIGN KEY (tenant_id, workspace_id)
         REFERENCES workspaces (tenant_id, id)

@@ -114,45 +114,6 @@ END $$;
 CREATE TRIGGER note_askers AFTER INSERT OR UPDATE OF requested_by ON approvals
     FOR EACH ROW EXECUTE FUNCTION note_askers();
 
--- ## Facts by which requests are compared
-
--- A message authentication code for each value of a declared role, by which requests of the tenant
--- with the same value are found. Equal values of two tenants have different codes.
---
--- A table rather than an array column with a GIN index: under row-level security, only leakproof
--- operators can use an index, and the operators of arrays are not leakproof.
-CREATE TABLE approval_facts (
-    tenant_id text COLLATE "C" NOT NULL,
-    role text COLLATE "C" NOT NULL
-        CHECK (role IN ('payee', 'account', 'document', 'recipient', 'target')),
-    value bytea NOT NULL,
-    -- The approval request's time.
-    created_at timestamptz NOT NULL,
-    approval_id text COLLATE "C" NOT NULL,
-    decision_id text COLLATE "C" NOT NULL,
-    PRIMARY KEY (tenant_id, role, value, created_at, approval_id)
-);
-CREATE INDEX approval_facts_of ON approval_facts (decision_id);
-CREATE INDEX approval_facts_age ON approval_facts (created_at);
-CALL guard('approval_facts');
-CALL grant_to('{tenant}', 'SELECT ON approval_facts');
-CALL grant_to('{system}', 'SELECT, DELETE ON approval_facts');
-CALL grant_to('{recorder}', 'INSERT ON approval_facts');
--- The function below removes codes as their owner.
-CREATE POLICY bookkeeping ON approval_facts TO CURRENT_USER USING (true);
-
--- Erasing a decision's context also removes the codes of its values. Runs as its owner, because a
--- person's data can be erased by a tenant's role.
-CREATE FUNCTION forget_facts() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
-BEGIN
-    DELETE FROM approval_facts WHERE decision_id = NEW.id;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER forget_facts AFTER UPDATE OF context ON decisions
-    FOR EACH ROW WHEN (NEW.context = '' AND OLD.context <> '')
-    EXECUTE FUNCTION forget_facts();
-
 -- ## Acts
 
 -- One act of one person, with the exact signed text in `record`. `about` is the id of an approval

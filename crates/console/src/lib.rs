@@ -44,6 +44,7 @@ mod sign_in;
 mod stop;
 mod tenant;
 mod text;
+mod told;
 mod typed;
 mod unknown_action;
 mod view;
@@ -51,6 +52,7 @@ mod webhooks;
 mod who_may;
 
 pub use console::Console;
+pub use told::{Double, doubles, headline};
 pub use unknown_action::unknown_action;
 pub use who_may::who_may;
 

@@ -107,17 +107,6 @@ diesel::table! {
 }
 
 diesel::table! {
-    approval_facts (tenant_id, role, value, created_at, approval_id) {
-        tenant_id -> Text,
-        role -> Text,
-        value -> Bytea,
-        created_at -> Timestamptz,
-        approval_id -> Text,
-        decision_id -> Text,
-    }
-}
-
-diesel::table! {
     approvals (id) {
         id -> Text,
         tenant_id -> Text,
@@ -1401,7 +1390,6 @@ diesel::table! {
         updated_at -> Timestamptz,
         warnings -> Array<Text>,
         input_at -> Text,
-        presentation -> Nullable<Jsonb>,
     }
 }
 

@@ -12,7 +12,6 @@ use super::{
     explainer::{Denied, Explainer},
     facts::{FactSource, RecordingSettings},
     fault::fault,
-    hold::compared_facts,
     holding::{Holding, Judged},
     queue::{DecisionQueue, QueuePlace},
     rates::DecisionRates,
@@ -125,9 +124,6 @@ impl Decider {
             if ready.is_none() {
                 let graph = &self.facts.graph;
                 decided.requester = requester(graph, caller, handle, request, &decided.verdict);
-                if decided.verdict.approvals_needed.is_some() {
-                    decided.facts = compared_facts(&self.keys, handle, request);
-                }
             }
             decided.ready_approval_id = ready;
             if request.explain && decided.verdict.decision == Decision::Deny {
@@ -185,7 +181,6 @@ impl Decider {
             ready_approval_id: None,
             cited_approval: None,
             insufficient: Vec::new(),
-            facts: Vec::new(),
             smallest_change: None,
             verdict,
         }

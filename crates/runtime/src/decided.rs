@@ -6,10 +6,7 @@ use authority_ids::{ApprovalRef, DecisionId};
 use authority_model::proto::runtime::CitedApproval;
 use chrono::{DateTime, Utc};
 
-use super::{
-    recorder::{ComparedFact, InsufficientApproval},
-    requester::Requester,
-};
+use super::{recorder::InsufficientApproval, requester::Requester};
 use authority_decision::{Verdict, remedy::Remedy};
 
 /// A committed decision.
@@ -32,8 +29,6 @@ pub struct Decided {
     /// Earlier approvals of the held request that no longer suffice.
     pub insufficient: Vec<InsufficientApproval>,
     pub verify_url: String,
-    /// The values by which a held request is compared with others.
-    pub facts: Vec<ComparedFact>,
     /// The requester of a held decision.
     pub requester: Option<Requester>,
     /// The explanation of a denial, if the request sets `explain`. It is returned but not recorded.

@@ -7,11 +7,7 @@ use chrono::TimeDelta;
 use serde_json::{Map, Value, json};
 
 use super::{
-    decide::Decider,
-    decided::Decided,
-    facts::RecordingSettings,
-    fault::fault,
-    recorder::{ComparedFact, Hold},
+    decide::Decider, decided::Decided, facts::RecordingSettings, fault::fault, recorder::Hold,
 };
 use authority_api::error::{ApiError, ErrorCode};
 use authority_decision::{
@@ -21,14 +17,8 @@ use authority_decision::{
     pattern::Pattern,
     verdict::{AuthorityKind, AuthorityUsed, HeldBy},
 };
-use authority_graph::TenantHandle;
-use authority_keys::Keys;
 use authority_ledger::spending;
-use authority_presentation::role_values;
 use authority_store::new_id;
-
-/// The number of bytes of a code. Collisions are improbable, and only a warning depends on them.
-const CODE: usize = 16;
 
 impl Decider {
     pub(super) fn hold(
@@ -62,31 +52,10 @@ impl Decider {
             asker_email: requester.email.clone(),
             nobody_eligible: requester.nobody_eligible,
             insufficient: decided.insufficient.clone(),
-            facts: decided.facts.clone(),
             declined_for: recording.declined_for,
             limit: recording.open_requests,
         }))
     }
-}
-
-/// Returns a code for each value that the request has for a role declared by a tool for its action.
-///
-/// Only this installation can compute the codes, and equal values of two tenants have different
-/// codes.
-pub(super) fn compared_facts(
-    keys: &Keys,
-    handle: Option<&TenantHandle>,
-    request: &Request,
-) -> Vec<ComparedFact> {
-    let Some(handle) = handle else { return Vec::new() };
-    let paths = handle.read().role_paths(&request.action);
-    let values = role_values(&paths, &request.context);
-    let facts = values.into_iter().map(|(role, value)| {
-        let code = keys
-            .mac("approval-fact", [request.tenant().as_str(), &role, &value].join("\n").as_bytes());
-        ComparedFact { role, code: code[..CODE].to_vec() }
-    });
-    facts.collect()
 }
 
 /// Returns an `ApprovalPolicy` in its stored form.

@@ -23,7 +23,6 @@ mod loosened;
 mod named;
 mod own_policies;
 mod pages;
-mod presentation;
 mod proof;
 mod questions;
 mod rates;

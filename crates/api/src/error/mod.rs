@@ -106,7 +106,6 @@ codes! {
     DelegationExceedsParent "delegation_exceeds_parent" Aborted 409 "a delegation may not grant more than its parent, and a change may only narrow it";
     TransitionNotAllowed "transition_not_allowed" Aborted 409 "the record's state does not allow this move";
     ApproverNotEligible "approver_not_eligible" Aborted 409 "this person may not decide this approval";
-    PresentationDiffers "presentation_differs" Aborted 409 "people see this approval differently now; fetch it again";
     RequestDigestDiffers "request_digest_differs" Aborted 409 "`request_digest` does not match this approval; fetch it again";
     RealityNotReviewed "reality_not_reviewed" Aborted 409 "new findings require review; fetch the approval and list them in `reviewed`";
     RequestErased "request_erased" Aborted 409 "the request of this approval was erased; it can't be shown or approved";

@@ -14,10 +14,10 @@ use tonic::Status;
 
 use super::{
     advice::advice,
+    alike::{AlikeList, Others},
     barrier::{Barrier, READS},
     changed::{Shown, differs, refused},
     finding::{Finding, to_review},
-    presented::Warning,
     request::{has_acted, is_opened, read},
     summary::{State, Summary},
     would_be::{WouldBe, would_be_void},
@@ -91,8 +91,10 @@ struct Confirm {
     would_be: Option<WouldBe>,
     /// What to do where it would only make the request void.
     advice: String,
-    /// Warnings about other requests.
-    warnings: Vec<Warning>,
+    /// Other requests that could be the same payment.
+    doubles: AlikeList,
+    /// Whether only some of the other requests were compared.
+    is_partial: bool,
     /// The reason why this person may not answer. The page then has no form.
     rule: Option<String>,
     /// The reality findings that an approval counts as reviewed.
@@ -175,8 +177,10 @@ async fn form(
     let summary = Summary::of(approval, view.now);
     let approves = verb == Verb::Approve;
     let would_be = approves.then(|| WouldBe::of(approval, view.now)).flatten();
-    let (authority, advice) = tokio::join!(
+    let others = async { if approves { Some(Others::of(view, approval).await) } else { None } };
+    let (authority, others, advice) = tokio::join!(
         Authority::if_any(view, approval.authority.as_ref()),
+        others,
         advice(view, approval, would_be.as_ref()),
     );
     let frame = view.frame(format!("{} {}", verb.label(), summary.line()), Section::Approvals);
@@ -190,7 +194,8 @@ async fn form(
         authority,
         would_be,
         advice,
-        warnings: if approves { Warning::all(approval, &[], view.now) } else { Vec::new() },
+        is_partial: others.as_ref().is_some_and(|others| others.is_partial),
+        doubles: others.map(|others| others.doubles(view.now, &summary)).unwrap_or_default(),
         rule: rule(view, verb, approval),
         reviewed: if approves { to_review(approval, view.now) } else { Vec::new() },
         key: idempotency_key()?,
@@ -252,19 +257,11 @@ async fn send(
 ) -> Result<Approval, Status> {
     let (id, key) = (id.to_owned(), (!key.is_empty()).then_some(key));
     let request_digest = Some(shown.request_digest.clone());
-    let version = &shown.presentation_version;
-    let presentation_version = (!version.is_empty()).then(|| version.clone());
     match verb {
         Verb::Approve => {
             let comment = (!text.is_empty()).then_some(text);
             let reviewed = shown.reviewed.clone().unwrap_or_default();
-            let request = ApproveApprovalRequest {
-                id,
-                comment,
-                request_digest,
-                reviewed,
-                presentation_version,
-            };
+            let request = ApproveApprovalRequest { id, comment, request_digest, reviewed };
             view.calls.call_once(rpc::APPROVE_APPROVAL, &request, key).await
         }
         Verb::Decline => {
@@ -272,7 +269,6 @@ async fn send(
                 id,
                 reason: text,
                 request_digest,
-                presentation_version,
                 ..DeclineApprovalRequest::default()
             };
             view.calls.call_once(rpc::DECLINE_APPROVAL, &request, key).await

@@ -9,7 +9,6 @@ use tonic::Status;
 
 use super::{
     mine::not_mine,
-    presented::Warning,
     request::{has_acted, is_opened},
     summary::{State, Summary},
 };
@@ -32,8 +31,6 @@ const MOST_READS: usize = 4;
 
 struct Item {
     summary: Summary,
-    /// The warnings about other requests.
-    warnings: Vec<&'static str>,
     /// Whether this session has opened it.
     opened: bool,
     /// Whether this person has answered, and other people must still answer.
@@ -133,7 +130,6 @@ async fn items(
         if can_be_answered { not_mine(view, approvals).await } else { vec![None; approvals.len()] };
     let item = |(approval, not_mine): (&Approval, Option<String>)| Item {
         summary: Summary::of(approval, view.now),
-        warnings: Warning::all(approval, &[], view.now).into_iter().map(|one| one.text).collect(),
         opened: is_opened(view, approval),
         answered: has_acted(view, approval),
         selected: query.all("id").any(|id| id == approval.id),

@@ -8,23 +8,26 @@ mod act;
 mod acts;
 mod advice;
 mod again;
+mod alike;
 mod barrier;
 mod changed;
 mod finding;
 mod history;
 mod inbox;
+mod label;
 mod lapsed;
 mod left_out;
 mod mine;
 mod one;
-mod presented;
 mod request;
 mod several;
 mod summary;
 mod would_be;
 
 pub(crate) use acts::{Act, approving, askers};
+pub(crate) use alike::Others;
 pub(crate) use request::read;
+pub(crate) use summary::Summary;
 
 use axum::{Router, routing::get};
 

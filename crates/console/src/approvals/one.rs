@@ -16,11 +16,11 @@ use super::{
     acts::{Act, acts, askers, last},
     advice::advice,
     again,
+    alike::{AlikeList, Others},
     barrier::Barrier,
     finding::{Finding, approve_path, findings},
-    history::{Past, history, requests},
+    history::{Past, history},
     lapsed::Lapsed,
-    presented::Warning,
     request::{has_acted, read},
     summary::{Summary, is_erased},
     would_be::WouldBe,
@@ -36,6 +36,9 @@ use crate::{
     text,
     view::View,
 };
+
+/// Earlier requests of the agent for the same action that are shown.
+const REQUESTS: usize = 8;
 
 struct Earlier {
     id: String,
@@ -85,9 +88,12 @@ struct ApprovalPage {
     asked_by: Vec<String>,
     earlier: Vec<Earlier>,
     /// Earlier requests of the agent for the same action that people declined.
-    declined_before: Vec<Earlier>,
-    /// Warnings about other requests.
-    warnings: Vec<Warning>,
+    similar: Vec<Earlier>,
+    /// Other requests of the agent that could be the same payment, and other similar requests.
+    doubles: AlikeList,
+    alike: AlikeList,
+    /// Whether only some of the other requests were compared.
+    is_partial: bool,
     /// The newest others of the agent for the action.
     requests: Vec<Summary>,
     /// Decisions without a request.
@@ -121,24 +127,29 @@ struct Around {
     authority: Option<Authority>,
     names: Names,
     asked_by: Vec<String>,
-    requests: Vec<Summary>,
+    others: Others,
     history: Vec<Past>,
     advice: String,
     lapsed: Option<Lapsed>,
 }
 
 impl Around {
-    async fn of(view: &View, approval: &Approval, would_be: Option<&WouldBe>) -> Self {
-        let (authority, names, asked_by, requests, history, advice, lapsed) = tokio::join!(
+    async fn of(
+        view: &View,
+        approval: &Approval,
+        summary: &Summary,
+        would_be: Option<&WouldBe>,
+    ) -> Self {
+        let (authority, names, asked_by, others, history, advice, lapsed) = tokio::join!(
             Authority::if_any(view, approval.authority.as_ref()),
             Names::of(view, vec![approval.subject.clone()]),
             askers(view, approval),
-            requests(view, approval),
-            history(view, approval),
+            Others::of(view, approval),
+            history(view, approval, summary),
             advice(view, approval, would_be),
             Lapsed::of(view, approval),
         );
-        Self { authority, names, asked_by, requests, history, advice, lapsed }
+        Self { authority, names, asked_by, others, history, advice, lapsed }
     }
 }
 
@@ -158,10 +169,10 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
     }
     let summary = Summary::of(&approval, view.now);
     let would_be = WouldBe::of(&approval, view.now);
-    let around = Around::of(view, &approval, would_be.as_ref()).await;
+    let around = Around::of(view, &approval, &summary, would_be.as_ref()).await;
     let question = approval.request.as_ref().map(|request| &request.0);
     let findings = findings(&approval, view.now);
-    let warnings = Warning::all(&approval, &[], view.now);
+    let (doubles, alike) = around.others.alike(view.now, &summary);
     let useless = WouldBe::useless(&approval, view.now);
     let is_uncertain = summary.state.word == "approved" && approval.would_be.is_none();
     let about = around.names.get(&approval.subject);
@@ -188,9 +199,11 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         acts: acts(view, &approval),
         asked_by: around.asked_by,
         earlier: earlier(view, &approval.earlier),
-        declined_before: earlier(view, &approval.declined_before),
-        warnings,
-        requests: around.requests,
+        similar: earlier(view, &approval.similar),
+        doubles,
+        alike,
+        is_partial: around.others.is_partial,
+        requests: around.others.newest(view.now, REQUESTS),
         history: around.history,
         barrier: Barrier::of(view, &approval),
         last: last(view, &approval),

@@ -8,9 +8,8 @@ use authority_model::{
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::presented::Presented;
 use crate::{
-    show::{Amount, Moment, short},
+    show::{Amount, Headline, Moment, headline, short},
     text::{self, reason},
 };
 
@@ -22,8 +21,8 @@ pub(crate) struct Summary {
     pub(super) agent: String,
     pub(super) action: String,
     pub(super) amount: Option<Amount>,
-    /// The request as people see it.
-    pub(super) presented: Presented,
+    /// The recipients and reasons in the context.
+    pub(super) headline: Headline,
     pub(super) purpose: Option<String>,
     pub(super) resource: Option<String>,
     pub(super) reason_code: String,
@@ -66,6 +65,17 @@ impl State {
     }
 }
 
+impl State {
+    /// Permitted requests before pending ones, and these before the rest.
+    pub(super) fn rank(&self) -> u8 {
+        match self.word.as_str() {
+            "used" | "approved" => 0,
+            "pending" => 1,
+            _ => 2,
+        }
+    }
+}
+
 impl Summary {
     pub(crate) fn of(approval: &Approval, now: DateTime<Utc>) -> Self {
         let question = approval.request.as_ref().map(|request| &request.0);
@@ -80,7 +90,7 @@ impl Summary {
             agent: short(&approval.subject).to_owned(),
             action: approval.action.clone(),
             amount: context.and_then(Amount::of),
-            presented: Presented::of(approval),
+            headline: context.map(headline).unwrap_or_default(),
             purpose: member("purpose"),
             resource: member("resource_id"),
             reason_code: approval.reason_code.clone(),
@@ -95,11 +105,6 @@ impl Summary {
             roles: approval.roles.join(", "),
             request_digest: approval.request_digest.clone(),
         }
-    }
-
-    /// The last part of its id.
-    pub(super) fn short_id(&self) -> &str {
-        short(&self.id)
     }
 
     /// The outcome if no person answers, or the final outcome.

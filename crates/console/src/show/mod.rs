@@ -1,11 +1,16 @@
 //! How values are shown to people.
 
+mod amount;
+mod headline;
 mod moment;
 mod request;
+mod tell;
 
-pub(crate) use authority_presentation::{Amount, Sums};
+pub(crate) use amount::{Amount, Sums};
+pub(crate) use headline::{Headline, headline};
 pub(crate) use moment::Moment;
 pub(crate) use request::{Argument, arguments};
+pub(crate) use tell::{Said, Tell};
 
 /// The last part of an id, by which people know it: `invoice-bot` of `svc:agent:acme:invoice-bot`.
 pub(crate) fn short(id: &str) -> &str {

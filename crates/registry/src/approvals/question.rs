@@ -28,23 +28,14 @@ pub(super) async fn check(
     if !is_approving {
         return Ok(());
     }
-    let shown = request(db, decision_id, question).await?;
-    shown.map(drop).ok_or(Error::Refused(ErrorCode::RequestErased))
-}
-
-/// Returns the request of a held decision. `None` if it was erased or its digest differs.
-pub(super) async fn request(
-    db: &mut Db,
-    decision_id: &str,
-    question: &[u8; 32],
-) -> QueryResult<Option<Json>> {
     let held: Option<(Vec<u8>, Vec<u8>)> = decisions::table
         .find(decision_id)
         .select((decisions::record, decisions::context))
         .first(db)
         .await
         .optional()?;
-    Ok(held.and_then(|(record, context)| read(&record, &context, question)))
+    let shown = held.and_then(|(record, context)| read(&record, &context, question));
+    shown.map(drop).ok_or(Error::Refused(ErrorCode::RequestErased))
 }
 
 /// Returns the digest of the request that an approval is for.

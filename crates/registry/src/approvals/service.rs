@@ -46,7 +46,7 @@ impl ApprovalService for Approvals {
         let mut found: Response<Approval> = self.registry.get(call).await?;
         let approval = found.get_mut();
         show::one(&self.registry, &caller, approval).await?;
-        approval.declined_before = show::declined_before(&self.registry, &caller, approval).await?;
+        approval.similar = show::similar(&self.registry, &caller, approval).await?;
         if let Some((would_be, reality)) = self.would_be(&caller, approval).await? {
             (approval.would_be, approval.reality) = (Some(would_be), reality);
             reality::fill(&self.registry, &caller, std::slice::from_mut(approval)).await?;
@@ -63,17 +63,14 @@ impl ApprovalService for Approvals {
         let asked = call.get_ref();
         let said = ApproverAct::Approve(asked.comment.clone());
         let (digest, reviewed) = (asked.request_digest.clone(), asked.reviewed.clone());
-        let presentation = asked.presentation_version.clone();
-        self.act(call, said, Shown { digest, presentation, reviewed, for_seconds: None }).await
+        self.act(call, said, Shown { digest, reviewed, for_seconds: None }).await
     }
 
     async fn decline_approval(&self, call: Request<DeclineApprovalRequest>) -> Reply<Approval> {
         let asked = call.get_ref();
         let said = ApproverAct::Decline(asked.reason.clone());
         let (digest, for_seconds) = (asked.request_digest.clone(), asked.for_seconds);
-        let presentation = asked.presentation_version.clone();
-        let shown = Shown { digest, presentation, for_seconds, ..Shown::default() };
-        self.act(call, said, shown).await
+        self.act(call, said, Shown { digest, for_seconds, ..Shown::default() }).await
     }
 
     async fn withdraw_approval(&self, call: Request<WithdrawApprovalRequest>) -> Reply<Approval> {

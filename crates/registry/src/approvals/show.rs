@@ -11,10 +11,7 @@ use authority_model::{
 use chrono::{DateTime, Utc};
 use diesel::sql_types::{Array, Bytea, Jsonb, Text, Timestamptz};
 
-use super::{
-    named, question, reality,
-    similar::{Comparisons, compared},
-};
+use super::{named, question, reality};
 use crate::flow::prelude::*;
 use authority_api::page;
 use authority_evidence::digest_text;
@@ -42,19 +39,16 @@ pub(super) async fn fill_computed(
     let policies = rows.iter().flat_map(|row| &row.policies).map(|policy| policy.id.clone());
     let policies = policies.collect();
     let now = registry.clock.now();
-    let pending = compared(rows);
     let any_declined = rows.iter().any(|row| row.known_state() == Some(ApprovalState::Declined));
     let read = registry.store.read_tx(&caller.scope(), async move |db| {
         let (held, described) = (held(db, decisions).await?, described(db, policies).await?);
         let (digests, earlier) = (digests(db, &ids).await?, earlier(db, &ids).await?);
         let declined = if any_declined { declined(db, &ids, now).await? } else { HashMap::new() };
-        let comparisons = Comparisons::of(db, &pending).await?;
-        Ok::<_, store::Error>((digests, held, described, earlier, declined, comparisons))
+        Ok::<_, store::Error>((digests, held, described, earlier, declined))
     });
-    let (digests, held, described, mut earlier, declined, mut comparisons) = read.await?;
+    let (digests, held, described, mut earlier, declined) = read.await?;
     for row in &mut *rows {
         row.declined_until = declined.get(&row.id).copied();
-        comparisons.put(row);
         let Some(digest) = digests.get(&row.id) else { continue };
         let asked = held.get(&row.decision_id);
         row.request = asked.and_then(|(record, context)| question::read(record, context, digest));
@@ -99,10 +93,9 @@ pub(super) async fn cut(
         Ok::<_, store::Error>(sizes)
     });
     let sizes: HashMap<String, i32> = read.await?.into_iter().collect();
-    // A context is shown as it is, and as people see it.
     let size = |row: &Approval| {
         let bytes = sizes.get(&row.decision_id).copied().unwrap_or_default();
-        usize::try_from(bytes).unwrap_or_default().saturating_mul(2)
+        usize::try_from(bytes).unwrap_or_default()
     };
     let all = rows.len();
     Ok(page::cut_by(rows, all, size))
@@ -225,7 +218,7 @@ impl From<Before> for EarlierApproval {
 }
 
 /// Declined requests of the same subject and action, newest first. Their digest differs.
-const DECLINED_BEFORE: &str = "
+const SIMILAR: &str = "
     SELECT shown.id AS later, before.id, before.state, before.acts,
            before.declined_at AS at
     FROM approvals shown JOIN approvals before
@@ -234,19 +227,18 @@ const DECLINED_BEFORE: &str = "
         AND before.request_digest <> shown.request_digest AND before.created_at < shown.created_at
     WHERE shown.id = $1 ORDER BY before.created_at DESC LIMIT 20";
 
-/// Returns requests of the same agent for the same action that were declined before.
+/// Returns declined requests of the same agent that are similar to a request.
 ///
 /// # Errors
 /// If the store cannot be read.
-pub(super) async fn declined_before(
+pub(super) async fn similar(
     registry: &Registry,
     caller: &Caller,
     row: &Approval,
 ) -> Result<Vec<EarlierApproval>, Error> {
     let id = row.id.clone();
     let read = registry.store.read_tx(&caller.scope(), async move |db| {
-        let rows: Vec<Before> =
-            diesel::sql_query(DECLINED_BEFORE).bind::<Text, _>(id).load(db).await?;
+        let rows: Vec<Before> = diesel::sql_query(SIMILAR).bind::<Text, _>(id).load(db).await?;
         Ok::<_, store::Error>(rows)
     });
     Ok(read.await?.into_iter().map(EarlierApproval::from).collect())

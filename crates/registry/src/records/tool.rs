@@ -27,7 +27,6 @@ impl RecordRow for Tool {
 
     fn validate_record(&self, found: &mut Violations) {
         tool_schema::faults(self, found);
-        authority_presentation::check(self, found);
     }
 
     async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {

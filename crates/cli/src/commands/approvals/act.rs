@@ -100,8 +100,7 @@ impl Approve {
         let reviewed =
             if asks && self.reviewed.is_empty() { to_review(&held) } else { self.reviewed };
         let body = json!({"comment": self.comment, "reviewed": reviewed,
-                          "request_digest": held["request_digest"],
-                          "presentation_version": version(&held)});
+                          "request_digest": held["request_digest"]});
         act(&server, &self.which.id, "approve", &body).await
     }
 }
@@ -110,8 +109,7 @@ impl Decline {
     pub(super) async fn run(self, connector: &Connector<'_>) -> Result<CommandOutput, Failure> {
         let (server, held) = self.which.agreed(connector, &DECLINE).await?;
         let body = json!({"reason": self.reason, "for_seconds": self.for_seconds,
-                          "request_digest": held["request_digest"],
-                          "presentation_version": version(&held)});
+                          "request_digest": held["request_digest"]});
         act(&server, &self.which.id, "decline", &body).await
     }
 }
@@ -182,12 +180,7 @@ impl Which {
     }
 }
 
-/// The version of the presentation that was shown. An erased request has none.
-fn version(held: &Value) -> Option<&str> {
-    Some(text::of(held, "presentation_version")).filter(|version| !version.is_empty())
-}
-
-/// The title and the first facts of the request, in brackets.
+/// The payee and the purpose of the request, in brackets.
 fn about(held: &Value) -> String {
     let about = request::about(held);
     if about.is_empty() { about } else { format!(" ({about})") }

@@ -1,6 +1,7 @@
 //! `approvals`: pending requests, their full content, and the decisions on them.
 
 mod act;
+mod double;
 mod links;
 mod request;
 mod show;

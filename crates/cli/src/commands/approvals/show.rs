@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::{
     commands::approvals::{
+        double,
         links::Links,
         request::{self, progress, roles},
     },
@@ -33,6 +34,10 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
     ));
     lines.add("who", &names.beside(text::of(held, "subject")));
     lines.add("what", &request::what(held));
+    let about = request::about(held);
+    if !about.is_empty() {
+        lines.add("about", &about);
+    }
     for named in ["tool", "purpose"] {
         if held[named].is_object() {
             lines.add(named, &self::named(&held[named]));
@@ -71,70 +76,8 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
     if held["eligible"] == "none" {
         lines.add("eligible", "no registered user could approve this when it was last requested");
     }
-    presented(&mut lines, &held["presentation"]);
-    similar(&mut lines, held, |at| view.time(at).unwrap_or_default());
-    lines.0.push(question(held));
+    lines.0.push(question(held) + &double::text(server, held).await);
     lines.0.join("\n")
-}
-
-/// Shows the request as its tool declares it: the title, the facts, the lists, and then the texts that
-/// the agent wrote freely.
-fn presented(lines: &mut Lines, presentation: &Value) {
-    if !presentation.is_object() {
-        return;
-    }
-    lines.0.push(String::new());
-    let title = plain(text::of(presentation, "title"));
-    lines.add("title", &(title + &request::mixed(presentation)));
-    let fact = |fact: &Value| {
-        let [label, value] = ["label", "value"].map(|member| plain(text::of(fact, member)));
-        format!("{label}: {value}{}", request::mixed(fact))
-    };
-    each(presentation, "facts", |own| lines.add("", &fact(own)));
-    each(presentation, "lists", |list| {
-        let row = |texts: &Value| {
-            let texts = texts.as_array().into_iter().flatten().filter_map(Value::as_str);
-            texts.map(plain).collect::<Vec<_>>().join(" | ")
-        };
-        lines
-            .add("list", &format!("{}: {}", plain(text::of(list, "label")), row(&list["columns"])));
-        each(list, "rows", |own| lines.add("", &row(&own["cells"])));
-    });
-    each(presentation, "agent_words", |own| lines.add("agent says", &fact(own)));
-    if let Some(count) = presentation["not_shown"].as_u64().filter(|count| *count > 0) {
-        lines.add("", &format!("and {count} more in the full request below"));
-    }
-    lines.0.push(String::new());
-}
-
-/// Shows the warnings about other requests, and the first use of a payee or an account.
-fn similar(lines: &mut Lines, held: &Value, time: impl Fn(&str) -> String) {
-    each(held, "similar", |similar| {
-        let text = match text::of(similar, "reason") {
-            "document_again" => "this document is in another request; it may be paid twice",
-            "new_account" => "this payee is known with another account",
-            "shared_account" => "this account is known under another payee",
-            _ => "another request is similar",
-        };
-        lines.add("warning", text);
-        let mut named = 0;
-        each(similar, "requests", |other| {
-            named += 1;
-            let [id, state, at] = ["id", "state", "asked_at"].map(|member| text::of(other, member));
-            lines.add("", &plain(&format!("{id} {state}, requested at {}", time(at))));
-        });
-        if let Some(more) = similar["total"]
-            .as_u64()
-            .and_then(|total| total.checked_sub(named))
-            .filter(|more| *more > 0)
-        {
-            lines.add("", &format!("and {more} more"));
-        }
-    });
-    each(held, "first_to", |role| {
-        let role = plain(role.as_str().unwrap_or_default());
-        lines.add("first", &format!("first request to this {role} in 90 days"));
-    });
 }
 
 /// Shows the decision that the same request would get under the current authority.
@@ -152,16 +95,13 @@ fn would_be(lines: &mut Lines, would_be: &Value) {
 
 /// Shows earlier requests that are identical, and requests that are similar.
 fn others(lines: &mut Lines, held: &Value, time: impl Fn(&str) -> String) {
-    for heading in ["earlier", "declined_before"] {
+    for heading in ["earlier", "similar"] {
         each(held, heading, |earlier| {
             let at = time(text::of(earlier, "at"));
             let reason = earlier["reason"].as_str().map(|reason| format!(": {reason}"));
             let (id, state) = (text::of(earlier, "id"), text::of(earlier, "state"));
             let reason = reason.unwrap_or_default();
-            lines.add(
-                heading.split('_').next().unwrap_or(heading),
-                &plain(&format!("{id} {state} at {at}{reason}")),
-            );
+            lines.add(heading, &plain(&format!("{id} {state} at {at}{reason}")));
         });
     }
 }
