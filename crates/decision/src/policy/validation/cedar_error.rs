@@ -72,7 +72,7 @@ pub(super) fn of_validator(error: &ValidationError) -> Fault {
         ValidationError::UnsafeAttributeAccess(error) => {
             let path = written(&error.attribute_access);
             if matches!(error.attribute_access, AttributeAccess::Context(..)) {
-                // The contexts of all actions only differ in `input`, so the action is left out.
+                // The action is left out: the contexts of all actions only differ in `input`.
                 fault.problem = format!("attribute `{path}` in context not found");
             }
             (path, error.suggestion.as_deref())
