@@ -1,0 +1,137 @@
+//! The values of declared roles, by which requests are compared.
+
+use std::collections::BTreeSet;
+
+use authority_decision::hidden::is_hidden;
+use authority_model::proto::registry::Tool;
+use serde_json::{Map, Value};
+use unicode_normalization::UnicodeNormalization;
+
+use crate::path::{ALWAYS, input, value_at};
+
+/// The role of a field.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RolePath {
+    role: String,
+    path: String,
+    is_in_arguments: bool,
+}
+
+/// Returns the roles that a tool declares.
+pub fn role_paths(tool: &Tool) -> Vec<RolePath> {
+    let is_in_arguments = tool.input_at.as_deref() == Some("arguments");
+    let facts = tool.presentation.iter().flat_map(|presentation| &presentation.facts);
+    let path = |fact: &authority_model::proto::registry::PresentedFact| {
+        Some(RolePath { role: fact.role.clone()?, path: fact.path.clone(), is_in_arguments })
+    };
+    facts.filter_map(path).collect()
+}
+
+/// Returns each role's values in a context, each once, in the form in which they are compared.
+pub fn role_values<'p>(
+    paths: impl IntoIterator<Item = &'p RolePath>,
+    context: &Map<String, Value>,
+) -> BTreeSet<(String, String)> {
+    let mut values = BTreeSet::new();
+    for RolePath { role, path, is_in_arguments } in paths {
+        let own = input(context, *is_in_arguments).and_then(|input| value_at(input, path));
+        let general = value_at(context, path).filter(|_| ALWAYS.contains(&path.as_str()));
+        let mut texts = Vec::new();
+        own.into_iter().chain(general).for_each(|value| add_texts(value, &mut texts));
+        let texts = texts.iter().map(|text| compared(role, text));
+        values.extend(texts.filter(|text| !text.is_empty()).map(|text| (role.clone(), text)));
+    }
+    values
+}
+
+/// Whether a text or number of a context has the value in the role's form, as [`role_values`] returns
+/// it.
+pub(crate) fn has_value(role: &str, value: &str, context: &Map<String, Value>) -> bool {
+    let mut texts = Vec::new();
+    context.values().for_each(|field| add_texts(field, &mut texts));
+    texts.iter().any(|text| compared(role, text) == value)
+}
+
+/// Adds all texts and numbers in a value. A value within a list or an object is compared as well: an
+/// agent cannot avoid a comparison by another shape.
+fn add_texts(value: &Value, texts: &mut Vec<String>) {
+    match value {
+        Value::String(text) => texts.push(text.clone()),
+        Value::Number(number) => texts.push(number.to_string()),
+        Value::Array(items) => items.iter().for_each(|item| add_texts(item, texts)),
+        Value::Object(fields) => fields.values().for_each(|field| add_texts(field, texts)),
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+/// The form in which a value is compared: NFKC, without case, invisible characters and needless
+/// blanks. NFKC turns letters such as U+217C, a Roman numeral that looks like `l`, into plain ones.
+/// Accounts are compared without any blanks.
+pub(crate) fn compared(role: &str, value: &str) -> String {
+    let is_seen = |letter: &char| letter.is_whitespace() || !is_hidden(*letter);
+    let seen: String = value
+        .chars()
+        .filter(is_seen)
+        .nfkc()
+        .map(|letter| if letter.is_whitespace() { ' ' } else { letter })
+        .flat_map(char::to_lowercase)
+        .collect();
+    let words = seen.split(' ').filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join(if role == "account" { "" } else { " " })
+}
+
+#[cfg(test)]
+mod tests {
+    use authority_model::proto::registry::{PresentedFact, ToolPresentation};
+    use serde_json::json;
+
+    use super::*;
+
+    fn tool(facts: &[(&str, Option<&str>)], input_at: Option<&str>) -> Tool {
+        let facts = facts.iter().map(|(path, role)| PresentedFact {
+            path: (*path).to_owned(),
+            label: "X".to_owned(),
+            role: role.map(str::to_owned),
+            block: None,
+        });
+        Tool {
+            input_at: input_at.map(str::to_owned),
+            presentation: Some(ToolPresentation {
+                facts: facts.collect(),
+                ..ToolPresentation::default()
+            }),
+            ..Tool::default()
+        }
+    }
+
+    fn values(tool: &Tool, context: &Value) -> Vec<(String, String)> {
+        role_values(&role_paths(tool), context.as_object().unwrap()).into_iter().collect()
+    }
+
+    #[test]
+    fn only_declared_roles_have_values() {
+        let tool =
+            tool(&[("to.name", Some("payee")), ("iban", Some("account")), ("note", None)], None);
+        let pair = |role: &str, value: &str| (role.to_owned(), value.to_owned());
+        let context = json!({"to": {"name": " Mu\u{200b}\u{308}\u{217c}ler\u{a0} AG"}, "iban": "DE89 3704",
+            "note": "x", "payee": "y"});
+        assert_eq!(
+            values(&tool, &context),
+            [pair("account", "de893704"), pair("payee", "müller ag")]
+        );
+        let several = json!({"iban": ["DE1", "DE1", 7, null, {"a": 1}], "to": {"name": " "}});
+        assert_eq!(
+            values(&tool, &several),
+            [pair("account", "1"), pair("account", "7"), pair("account", "de1")]
+        );
+        assert!(values(&tool, &json!({"to": "x"})).is_empty());
+    }
+
+    #[test]
+    fn a_path_is_within_the_tools_own_input() {
+        let tool = tool(&[("payee", Some("payee"))], Some("arguments"));
+        let context = json!({"payee": "outer", "arguments": {"payee": "inner"}});
+        assert_eq!(values(&tool, &context), [("payee".to_owned(), "inner".to_owned())]);
+        assert!(values(&tool, &json!({"payee": "outer"})).is_empty());
+    }
+}
