@@ -16,8 +16,8 @@ mod unique;
 
 pub use id::{Id, InvalidId};
 pub use kind::{
-    ApiKey, Approval, Decision, Delegation, Delivery, Endpoint, Entity, Event, Evidence, Kind,
-    Principal, Record, Tenant,
+    ApiKey, Approval, Brand, Consultant, Decision, Delegation, Delivery, Endpoint, Entity, Event,
+    Evidence, Kind, Principal, Record, Tenant,
 };
 pub use parts::IdParts;
 pub use reference::Ref;
@@ -60,5 +60,9 @@ pub type EndpointRef = Ref<Endpoint>;
 pub type EventRef = Ref<Event>;
 /// Names a delivery of an event to an endpoint.
 pub type DeliveryRef = Ref<Delivery>;
+/// Names a consultant of the programme.
+pub type ConsultantRef = Ref<Consultant>;
+/// Names a brand of the programme: a white-label configuration.
+pub type BrandRef = Ref<Brand>;
 /// Names a record without a tenant in its id.
 pub type RecordRef = Ref<Record>;

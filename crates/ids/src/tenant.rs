@@ -1,6 +1,6 @@
 //! Ids of tenants, and of records with the slug of their tenant in the id.
 
-use crate::{DelegationId, EntityId, InvalidId, PrincipalId, TenantId, Unique};
+use crate::{DelegationId, EntityId, InvalidId, PrincipalId, TenantId, TenantRef, Unique};
 
 impl TenantId {
     /// # Errors
@@ -12,8 +12,8 @@ impl TenantId {
     /// Returns the id of a tenant, given the tenant's slug or id.
     ///
     /// Any other text is returned unchanged and matches no tenant.
-    pub fn complete(slug_or_id: &str) -> String {
-        Self::from_slug(slug_or_id).map_or_else(|_| slug_or_id.to_owned(), String::from)
+    pub fn complete(slug_or_id: &str) -> TenantRef {
+        Self::from_slug(slug_or_id).map_or_else(|_| slug_or_id.into(), TenantRef::from)
     }
 
     /// Returns the tenant of a principal.

@@ -171,8 +171,8 @@ fn an_error_says_the_forms() {
 fn new_ids_have_their_forms() {
     let made = [
         (TenantId::from_slug("acme").unwrap().into(), "svc:tenant:acme".to_owned()),
-        (TenantId::complete("acme"), "svc:tenant:acme".to_owned()),
-        (TenantId::complete("svc:tenant:acme"), "svc:tenant:acme".to_owned()),
+        (TenantId::complete("acme").into(), "svc:tenant:acme".to_owned()),
+        (TenantId::complete("svc:tenant:acme").into(), "svc:tenant:acme".to_owned()),
         (PrincipalId::agent("acme", "bot").unwrap().into(), "svc:agent:acme:bot".to_owned()),
         (
             PrincipalId::new("acme", unique()).unwrap().into(),

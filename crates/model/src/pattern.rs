@@ -62,6 +62,7 @@ const PATTERNS: &[(&str, &str)] = &[
         "^[a-z][a-z0-9_.-]{0,62}$",
         "small letters, digits, dots, hyphens and underscores, 63 at most, with a letter first",
     ),
+    ("^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$", "a language tag, such as de or pt-BR"),
     ("^[a-z][a-z0-9_]*$", "small letters, digits and underscores, with a letter first"),
     ("^[a-z0-9][a-z0-9_-]*$", "small letters, digits, hyphens and underscores"),
     (
@@ -101,6 +102,7 @@ const PATTERNS: &[(&str, &str)] = &[
         "the id of a decision: svc:decision: and 64 hexadecimal digits",
     ),
     ("^sha256:[0-9a-f]{64}$", "a digest: sha256: and 64 hexadecimal digits"),
+    ("^[0-9a-f]{32}$", "32 hexadecimal digits in small letters"),
     ("^svc:event:[0-9a-f]{32}$", "the id of an event: svc:event: and 32 hexadecimal digits"),
     ("^svc[.][a-z_]+([.][a-z_]+)?$", "an event's type, such as svc.decision.denied"),
     (

@@ -107,6 +107,17 @@ diesel::table! {
 }
 
 diesel::table! {
+    approval_facts (tenant_id, role, value, created_at, approval_id) {
+        tenant_id -> Text,
+        role -> Text,
+        value -> Bytea,
+        created_at -> Timestamptz,
+        approval_id -> Text,
+        decision_id -> Text,
+    }
+}
+
+diesel::table! {
     approvals (id) {
         id -> Text,
         tenant_id -> Text,
@@ -134,6 +145,7 @@ diesel::table! {
         declined_for_seconds -> Nullable<Int4>,
         reopened_at -> Nullable<Timestamptz>,
         void_reason -> Nullable<Text>,
+        justification -> Nullable<Text>,
     }
 }
 
@@ -614,6 +626,15 @@ diesel::table! {
 }
 
 diesel::table! {
+    fact_cursor (one) {
+        one -> Bool,
+        indexed_until -> Text,
+        seen_at -> Timestamptz,
+        seen_xid -> Int8,
+    }
+}
+
+diesel::table! {
     granted_access_to (id) {
         id -> Text,
         tenant_id -> Text,
@@ -760,6 +781,40 @@ diesel::table! {
 }
 
 diesel::table! {
+    message_channels (id) {
+        id -> Text,
+        tenant_id -> Text,
+        kind -> Text,
+        person -> Nullable<Text>,
+        subject -> Nullable<Text>,
+        email -> Nullable<Text>,
+        role -> Text,
+        target -> Text,
+        sealed_url -> Nullable<Bytea>,
+        settings -> Jsonb,
+        created_at -> Timestamptz,
+        updated_at -> Timestamptz,
+        tested_at -> Nullable<Timestamptz>,
+        failing_since -> Nullable<Timestamptz>,
+        last_error -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    messages (id) {
+        id -> Text,
+        tenant_id -> Text,
+        channel_id -> Text,
+        approval_id -> Text,
+        kind -> Text,
+        state -> Text,
+        attempts -> Int4,
+        next_at -> Timestamptz,
+        created_at -> Timestamptz,
+    }
+}
+
+diesel::table! {
     models (id) {
         id -> Text,
         tenant_id -> Text,
@@ -849,6 +904,7 @@ diesel::table! {
         cedar -> Text,
         created_at -> Timestamptz,
         created_by -> Text,
+        author -> Nullable<Text>,
     }
 }
 
@@ -959,6 +1015,7 @@ diesel::table! {
         delegation_id -> Nullable<Text>,
         reason -> Text,
         released_by -> Nullable<Text>,
+        release_reason -> Nullable<Text>,
         created_at -> Timestamptz,
         created_by -> Text,
         updated_at -> Timestamptz,
@@ -1285,6 +1342,7 @@ diesel::table! {
         actor_id -> Text,
         reason -> Text,
         lifted_by -> Nullable<Text>,
+        lift_reason -> Nullable<Text>,
         created_at -> Timestamptz,
         created_by -> Text,
         updated_at -> Timestamptz,
@@ -1355,6 +1413,8 @@ diesel::table! {
         declined_for_seconds -> Nullable<Int4>,
         open_requests_per_agent -> Int4,
         time_zone -> Text,
+        message_facts -> Bool,
+        author_activates -> Bool,
     }
 }
 
@@ -1390,6 +1450,7 @@ diesel::table! {
         updated_at -> Timestamptz,
         warnings -> Array<Text>,
         input_at -> Text,
+        presentation -> Nullable<Jsonb>,
     }
 }
 
@@ -1403,9 +1464,25 @@ diesel::table! {
 }
 
 diesel::table! {
-    usage_days (tenant_id, day) {
+    usage_days (tenant_id, starts_at, subject, action, reason_code) {
         tenant_id -> Text,
-        day -> Date,
+        starts_at -> Timestamptz,
+        subject -> Text,
+        action -> Text,
+        reason_code -> Text,
+        allow -> Int8,
+        require_approval -> Int8,
+        deny -> Int8,
+    }
+}
+
+diesel::table! {
+    usage_hours (tenant_id, starts_at, subject, action, reason_code) {
+        tenant_id -> Text,
+        starts_at -> Timestamptz,
+        subject -> Text,
+        action -> Text,
+        reason_code -> Text,
         allow -> Int8,
         require_approval -> Int8,
         deny -> Int8,

@@ -147,10 +147,7 @@ mod tests {
             ("/authority.runtime.v1.DecisionService/SimulateDecision", three),
             ("/authority.runtime.v1.RuntimeService/NoSuch", Surfaces::ADMIN),
             ("/authority.delegation.v1.DelegationService/NarrowDelegation", Surfaces::ADMIN),
-            (
-                "/authority.delegation.v1.DelegationService/CreateDelegation",
-                Surfaces::ADMIN.and(Surfaces::GATEWAY),
-            ),
+            ("/authority.delegation.v1.DelegationService/CreateDelegation", three),
             ("/authority.registry.v1.StopSignalService/CreateStopSignal", three),
             ("/authority.directory.v1.DirectoryService/CheckHealth", Surfaces::ALL),
             ("/never/heard/of", Surfaces::ADMIN),

@@ -14,5 +14,5 @@ pub(crate) trait TenantIds {
 
 /// Replaces a slug by the tenant's id.
 pub(crate) fn complete(slug_or_id: &mut String) {
-    *slug_or_id = TenantId::complete(slug_or_id);
+    *slug_or_id = TenantId::complete(slug_or_id).into();
 }

@@ -5,9 +5,10 @@ use prost_reflect::{FieldDescriptor, MessageDescriptor};
 use quote::format_ident;
 
 /// Types that replace prost's own.
-pub(crate) const OWN_TYPES: [(&str, &str); 3] = [
+pub(crate) const OWN_TYPES: [(&str, &str); 4] = [
     ("google.protobuf.Timestamp", "crate::wire::Time"),
     ("google.protobuf.Struct", "crate::wire::Json"),
+    ("google.protobuf.ListValue", "crate::wire::List"),
     ("google.protobuf.FieldMask", "crate::wire::FieldMask"),
 ];
 

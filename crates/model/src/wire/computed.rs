@@ -26,6 +26,12 @@ impl FromSql<Bool, Pg> for Computed {
     }
 }
 
+impl From<Computed> for bool {
+    fn from(_: Computed) -> Self {
+        false
+    }
+}
+
 impl From<Computed> for String {
     fn from(_: Computed) -> Self {
         Self::new()

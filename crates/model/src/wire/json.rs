@@ -1,4 +1,4 @@
-//! A JSON object: `google.protobuf.Struct` and `jsonb`.
+//! A JSON object: `google.protobuf.Struct` and `jsonb`. A JSON array: `google.protobuf.ListValue`.
 //!
 //! A `Struct` has only doubles. When it is read, whole numbers up to 2^53 become integers again.
 //! The transcoder refuses larger numbers, because they would be rounded silently.
@@ -168,12 +168,14 @@ impl Message for Element {
     }
 }
 
-/// A `google.protobuf.ListValue`. Only for decoding.
-#[derive(Debug, Default)]
-struct List(Vec<Value>);
+/// A JSON array: `google.protobuf.ListValue`. In a field, an empty list differs from an absent one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct List(pub Vec<Value>);
 
 impl Message for List {
-    fn encode_raw(&self, _: &mut impl BufMut) {}
+    fn encode_raw(&self, buf: &mut impl BufMut) {
+        ListValue { values: self.0.iter().map(value_to_wire).collect() }.encode_raw(buf);
+    }
 
     fn merge_field(
         &mut self,
@@ -193,7 +195,7 @@ impl Message for List {
     }
 
     fn encoded_len(&self) -> usize {
-        0
+        list_len(&self.0)
     }
 
     fn clear(&mut self) {
@@ -216,12 +218,16 @@ fn fields_len(map: &Map<String, Value>) -> usize {
     map.iter().map(entry).sum()
 }
 
+fn list_len(items: &[Value]) -> usize {
+    items.iter().map(|item| delimited(value_len(item))).sum()
+}
+
 fn value_len(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) => 2,
         Value::Number(_) => 9,
         Value::String(text) => delimited(text.len()),
-        Value::Array(items) => delimited(items.iter().map(|item| delimited(value_len(item))).sum()),
+        Value::Array(items) => delimited(list_len(items)),
         Value::Object(map) => delimited(fields_len(map)),
     }
 }

@@ -9,8 +9,8 @@ mod mask;
 mod time;
 
 pub(crate) use computed::{Computed, ComputedSql, computed};
-pub use json::Json;
 pub(crate) use json::NOT_FINITE;
+pub use json::{Json, List};
 pub use mask::FieldMask;
 pub use time::Time;
 
