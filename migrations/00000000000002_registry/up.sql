@@ -62,6 +62,10 @@ CREATE TABLE tenants (
     -- For policies that depend on the local time. An IANA name, which the service checks against its
     -- own zone data.
     time_zone text NOT NULL DEFAULT 'UTC',
+    -- Whether messages about approvals contain the title and the facts of the request.
+    message_facts boolean NOT NULL DEFAULT false,
+    -- Whether an admin may activate a text of a policy that they wrote themselves.
+    author_activates boolean NOT NULL DEFAULT false,
     UNIQUE (tenant_id, id),
     UNIQUE (slug)
 );
@@ -337,6 +341,8 @@ CREATE TABLE tools (
     -- The part of a request that the tool's schema describes: the whole context, or its field
     -- `arguments`.
     input_at text NOT NULL DEFAULT 'context' CHECK (input_at IN ('context', 'arguments')),
+    -- How a request for the tool is shown to people.
+    presentation jsonb,
     UNIQUE (tenant_id, id),
     CONSTRAINT tools_workspace_id_fkey FOREIGN KEY (tenant_id, workspace_id)
         REFERENCES workspaces (tenant_id, id)
@@ -612,13 +618,16 @@ CREATE TABLE policy_versions (
     cedar text NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
     created_by text NOT NULL,
+    -- The identity of the person who wrote it, `<iss>|<sub>`, or its code after erasure. A tenant's
+    -- admin activates no text of an unknown author.
+    author text,
     PRIMARY KEY (policy_id, version),
     -- In one transaction, a text is written here before its policy is written.
     CONSTRAINT policy_versions_policy_id_fkey FOREIGN KEY (tenant_id, policy_id)
         REFERENCES policies (tenant_id, id) DEFERRABLE INITIALLY DEFERRED
 );
 CALL append_only('policy_versions');
-CALL may_erase('policy_versions', '{created_by}');
+CALL may_erase('policy_versions', '{created_by, author}');
 
 -- Every activation of a text. These rows are not archived.
 CREATE TABLE policy_activations (
@@ -691,6 +700,7 @@ CREATE TABLE stop_signals (
     actor_id text COLLATE "C" NOT NULL,
     reason text NOT NULL,
     lifted_by text,
+    lift_reason text,
     created_at timestamptz NOT NULL DEFAULT now(),
     created_by text NOT NULL,
     updated_at timestamptz NOT NULL DEFAULT now(),
@@ -712,6 +722,7 @@ CREATE TABLE quarantines (
     delegation_id text COLLATE "C",
     reason text NOT NULL,
     released_by text,
+    release_reason text,
     created_at timestamptz NOT NULL DEFAULT now(),
     created_by text NOT NULL,
     updated_at timestamptz NOT NULL DEFAULT now(),

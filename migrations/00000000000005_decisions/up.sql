@@ -1,5 +1,5 @@
--- Decisions with their facts, idempotency keys, counters, limits and usage. Evidence: each tenant's
--- transparency log, the packs sealed in it, and replays and reports of decisions.
+-- Decisions with their facts, idempotency keys, counters, limits, usage and searched facts. Evidence:
+-- each tenant's transparency log, the packs sealed in it, and replays and reports of decisions.
 
 -- ## Decisions
 
@@ -219,21 +219,35 @@ CREATE TABLE decision_rates (
 CALL guard('decision_rates');
 CALL grant_to('{system}', 'SELECT, INSERT, UPDATE ON decision_rates');
 
--- ## Decisions per day
+-- ## Usage
 
--- The decisions of each tenant on each day. Days are in UTC.
-CREATE TABLE usage_days (
+-- The decisions of each tenant in each hour and on each day (UTC), by agent, action and decisive
+-- reason. A worker counts them after they were committed (crates/runtime/src/usage/roll_up.rs).
+-- Hours are kept for 90 days, and days for three years, also when the decisions are removed.
+CREATE TABLE usage_hours (
     tenant_id text COLLATE "C" NOT NULL,
-    day date NOT NULL,
+    -- The beginning of the hour.
+    starts_at timestamptz NOT NULL,
+    subject text COLLATE "C" NOT NULL,
+    action text COLLATE "C" NOT NULL,
+    reason_code text COLLATE "C" NOT NULL,
     allow bigint NOT NULL,
     require_approval bigint NOT NULL,
     deny bigint NOT NULL,
-    PRIMARY KEY (tenant_id, day)
-);
-CREATE INDEX usage_days_page ON usage_days (day DESC, tenant_id);
+    PRIMARY KEY (tenant_id, starts_at, subject, action, reason_code)
+) WITH (fillfactor = 70);
+CREATE TABLE usage_days (
+    LIKE usage_hours,
+    PRIMARY KEY (tenant_id, starts_at, subject, action, reason_code)
+) WITH (fillfactor = 70);
+-- For lists of all tenants, and to delete old counts. Counts are in no index: raising them leaves the
+-- indexes unchanged.
+CREATE INDEX usage_hours_page ON usage_hours (starts_at DESC, tenant_id);
+CREATE INDEX usage_days_page ON usage_days (starts_at DESC, tenant_id);
+CALL guard('usage_hours');
 CALL guard('usage_days');
-CALL grant_to('{tenant}', 'SELECT ON usage_days');
-CALL grant_to('{system}', 'SELECT, INSERT, UPDATE, DELETE ON usage_days');
+CALL grant_to('{tenant}', 'SELECT ON usage_hours, usage_days');
+CALL grant_to('{system}', 'SELECT, INSERT, UPDATE, DELETE ON usage_hours, usage_days');
 
 -- The position up to which decisions are counted (crates/runtime/src/usage/roll_up.rs), in one row.
 CREATE TABLE usage_cursor (
@@ -247,8 +261,90 @@ CREATE TABLE usage_cursor (
 CALL grant_to('{tenant}', 'SELECT (counted_until) ON usage_cursor');
 CALL grant_to('{system}', 'SELECT, UPDATE ON usage_cursor');
 INSERT INTO usage_cursor (counted_until, seen_at, seen_xid)
-VALUES (time_bound('svc:decision:', now() - interval '400 days'), transaction_timestamp(),
+VALUES (time_bound('svc:decision:', now() - interval '3 years'), transaction_timestamp(),
         pg_current_xact_id()::text::bigint);
+
+-- ## Decisions by the values of declared facts
+
+-- Codes of the values that the request of a decision has for the roles that its tool declares, and of
+-- its amount with the currency. A worker writes them after the decision was committed
+-- (crates/runtime/src/search/index.rs). A code is 32 bits of a message authentication code: a search
+-- compares the value itself with the request's context. A decision with several values of a role has
+-- several rows. Without a declared role, a decision has no row.
+CREATE TABLE decision_facts (
+    -- The first 24 hex digits of the decision's id after its prefix: its time and 48 bits of its
+    -- digest. The key is in the order of ids.
+    key text COLLATE "C" NOT NULL,
+    payee integer,
+    account integer,
+    document integer,
+    recipient integer,
+    target integer,
+    amount integer,
+    tenant_id text COLLATE "C" NOT NULL
+) PARTITION BY RANGE (key);
+-- Rows are written in the order of keys. The Bloom filters of a BRIN index take 6 bytes a row; B-trees
+-- of four columns would take over 70. A filter covers 8 pages. PostgreSQL 13 lacks this operator class.
+DO $$
+DECLARE
+    role text;
+    roles CONSTANT text[] := '{payee,account,document,recipient,target,amount}';
+BEGIN
+    IF current_setting('server_version_num')::integer >= 140000 THEN
+        EXECUTE format(
+            'CREATE INDEX decision_facts_by_value ON decision_facts USING brin (key, %s)
+             WITH (pages_per_range = 8, autosummarize = on)',
+            (SELECT string_agg(name || ' int4_bloom_ops (n_distinct_per_range = 800)', ', ')
+             FROM unnest(roles) AS name));
+    ELSE
+        FOREACH role IN ARRAY roles LOOP
+            EXECUTE format('CREATE INDEX decision_facts_by_%s ON decision_facts (%1$s)', role);
+        END LOOP;
+    END IF;
+END $$;
+-- For the removal of single rows. It is `sort_key` of the decision.
+CREATE INDEX decision_facts_by_sort_key ON decision_facts ((('x' || left(key, 16))::bit(64)::bigint));
+CALL guard('decision_facts');
+CALL grant_to('{tenant}', 'SELECT ON decision_facts');
+CALL grant_to('{system}', 'SELECT, INSERT, DELETE ON decision_facts');
+CALL partition_by_time('decision_facts', '');
+-- The functions that erase contexts and remove decisions delete rows as their owner.
+CREATE POLICY bookkeeping ON decision_facts TO CURRENT_USER USING (true);
+
+-- The key of a decision's row.
+CREATE FUNCTION fact_key(decision_id text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT substr(decision_id, 14, 24)
+$$;
+
+-- The position up to which decisions are indexed, in one row, as in usage_cursor.
+CREATE TABLE fact_cursor (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    -- All decisions with lower ids are indexed, and all others are not.
+    indexed_until text COLLATE "C" NOT NULL,
+    seen_at timestamptz NOT NULL,
+    seen_xid bigint NOT NULL
+);
+CALL grant_to('{tenant}', 'SELECT (indexed_until) ON fact_cursor');
+CALL grant_to('{system}', 'SELECT, UPDATE ON fact_cursor');
+INSERT INTO fact_cursor (indexed_until, seen_at, seen_xid)
+VALUES (time_bound('svc:decision:', now() - interval '3 years'), transaction_timestamp(),
+        pg_current_xact_id()::text::bigint);
+
+-- Erasing a decision's context also removes the codes of its values. The lock waits for the worker,
+-- which may have read the context and not yet written its row. Runs as its owner, because a person's
+-- data can be erased by a tenant's role.
+CREATE FUNCTION forget_decision_facts() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(4157011);
+    DELETE FROM decision_facts
+    WHERE ('x' || left(key, 16))::bit(64)::bigint = NEW.sort_key AND key = fact_key(NEW.id)
+      AND tenant_id = NEW.tenant_id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER forget_decision_facts AFTER UPDATE OF context ON decisions
+    FOR EACH ROW WHEN (NEW.context = '' AND OLD.context <> '')
+    EXECUTE FUNCTION forget_decision_facts();
 
 -- ## Logs
 

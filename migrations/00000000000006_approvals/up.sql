@@ -48,6 +48,8 @@ CREATE TABLE approvals (
     reopened_at timestamptz,
     -- Why the request is void, if no person made it void.
     void_reason text,
+    -- The requester's own reason: free text, which is erased with the context of the decision request.
+    justification text,
     CHECK ((state = 'used') = (used_by IS NOT NULL))
 );
 -- At most one pending approval request for each digest: repeating a decision request does not add
@@ -66,6 +68,8 @@ CREATE INDEX approvals_by_expiry ON approvals (tenant_id, expires_at, id)
 CREATE INDEX approvals_pending_by_subject ON approvals (tenant_id, subject) WHERE state = 'pending';
 -- An agent's declined requests, for people who approve a similar request.
 CREATE INDEX approvals_declined ON approvals (tenant_id, subject, action, created_at) WHERE state = 'declined';
+-- For erasing the reason with the context.
+CREATE INDEX approvals_justified ON approvals (decision_id) WHERE justification IS NOT NULL;
 CREATE INDEX approvals_used_by ON approvals (used_by) WHERE used_by IS NOT NULL;
 CALL guard('approvals');
 CALL grant_to('{tenant}', 'SELECT, UPDATE (needed, roles, given, acts, state, updated_at, declined_at,
@@ -113,6 +117,59 @@ BEGIN
 END $$;
 CREATE TRIGGER note_askers AFTER INSERT OR UPDATE OF requested_by ON approvals
     FOR EACH ROW EXECUTE FUNCTION note_askers();
+
+-- ## Facts by which requests are compared
+
+-- A message authentication code for each value of a declared role, by which requests of the tenant
+-- with the same value are found. Equal values of two tenants have different codes.
+--
+-- A table rather than an array column with a GIN index: under row-level security, only leakproof
+-- operators can use an index, and the operators of arrays are not leakproof.
+CREATE TABLE approval_facts (
+    tenant_id text COLLATE "C" NOT NULL,
+    role text COLLATE "C" NOT NULL
+        CHECK (role IN ('payee', 'account', 'document', 'recipient', 'target')),
+    value bytea NOT NULL,
+    -- The approval request's time.
+    created_at timestamptz NOT NULL,
+    approval_id text COLLATE "C" NOT NULL,
+    decision_id text COLLATE "C" NOT NULL,
+    PRIMARY KEY (tenant_id, role, value, created_at, approval_id)
+);
+CREATE INDEX approval_facts_of ON approval_facts (decision_id);
+CREATE INDEX approval_facts_age ON approval_facts (created_at);
+CALL guard('approval_facts');
+CALL grant_to('{tenant}', 'SELECT ON approval_facts');
+CALL grant_to('{system}', 'SELECT, DELETE ON approval_facts');
+CALL grant_to('{recorder}', 'INSERT ON approval_facts');
+-- The function below removes codes and reasons as their owner.
+CREATE POLICY bookkeeping ON approval_facts TO CURRENT_USER USING (true);
+CREATE POLICY bookkeeping ON approvals TO CURRENT_USER USING (justification IS NOT NULL) WITH CHECK (true);
+
+-- Erasing a decision's context also removes the codes of its values, and the requester's reason. Runs
+-- as its owner, because a person's data can be erased by a tenant's role.
+CREATE FUNCTION forget_facts() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    DELETE FROM approval_facts WHERE decision_id = NEW.id;
+    UPDATE approvals SET justification = NULL WHERE decision_id = NEW.id AND justification IS NOT NULL;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER forget_facts AFTER UPDATE OF context ON decisions
+    FOR EACH ROW WHEN (NEW.context = '' AND OLD.context <> '')
+    EXECUTE FUNCTION forget_facts();
+
+-- A request that ended without a decision of a person is not compared with others. The number of codes
+-- is therefore bounded by the number of pending requests and of people's decisions.
+CREATE FUNCTION forget_facts_of_approval() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    DELETE FROM approval_facts WHERE decision_id = NEW.decision_id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER forget_facts AFTER UPDATE OF state ON approvals
+    FOR EACH ROW WHEN (NEW.state IN ('void', 'expired') AND OLD.state = 'pending')
+    EXECUTE FUNCTION forget_facts_of_approval();
 
 -- ## Acts
 

@@ -337,3 +337,90 @@ CREATE TABLE push_cursor (
     at timestamptz NOT NULL
 );
 CALL grant_to('{system}', 'SELECT, INSERT, UPDATE ON push_cursor');
+
+-- ## Messages about approvals, by chat and e-mail
+
+-- The channels of people, and the chats of a tenant.
+CREATE TABLE message_channels (
+    -- `svc:message_channel:<UUIDv7>`
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL REFERENCES tenants,
+    kind text NOT NULL CHECK (kind IN ('email', 'slack', 'mattermost', 'teams')),
+    -- The person: issuer and subject; NULL for a channel of the tenant.
+    person text COLLATE "C",
+    -- The person's subject and address (in lower case), as principals have them.
+    subject text,
+    email text,
+    -- The role in the token with which the channel was last saved.
+    role text NOT NULL,
+    -- An e-mail address, or the origin of a chat's webhook.
+    target text NOT NULL,
+    -- The URL of a chat's webhook, sealed under the key ring (crates/keys/src/message_channel.rs). The
+    -- URL is enough to write to the chat.
+    sealed_url bytea,
+    -- Written by crates/registry/src/messages/settings.rs.
+    settings jsonb NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    tested_at timestamptz,
+    -- Since when every attempt has failed, and the class of the last failure.
+    failing_since timestamptz,
+    last_error text,
+    CHECK ((kind = 'email') = (sealed_url IS NULL)),
+    CHECK ((person IS NULL) = (subject IS NULL)),
+    CHECK (person IS NOT NULL OR kind <> 'email')
+);
+CREATE INDEX message_channels_tenant ON message_channels (tenant_id, person);
+-- Channels have no history. A deleted channel leaves no trace.
+CALL guard('message_channels');
+CALL grant_to('{tenant,system}', 'SELECT, INSERT, UPDATE, DELETE ON message_channels');
+
+-- One row for each pending request and channel, also if the channel does not get a message: a request
+-- is then considered once.
+CREATE TABLE messages (
+    -- `svc:message:<UUIDv7>`
+    id text COLLATE "C" PRIMARY KEY,
+    tenant_id text COLLATE "C" NOT NULL,
+    channel_id text COLLATE "C" NOT NULL REFERENCES message_channels ON DELETE CASCADE,
+    approval_id text COLLATE "C" NOT NULL,
+    -- `asked`: a request waits. `lapsed`: it expired without a decision.
+    kind text NOT NULL CHECK (kind IN ('asked', 'lapsed')),
+    -- `open`: to be sent. `sent`: accepted by the receiver, and the request waits. `ended`: accepted, and
+    -- the request has ended. `failed`: not accepted. `skipped`: not to be sent.
+    state text NOT NULL CHECK (state IN ('open', 'sent', 'ended', 'failed', 'skipped')),
+    attempts integer NOT NULL DEFAULT 0,
+    -- When an open message is due. An attempt moves the time ahead, which keeps other nodes from sending
+    -- the message.
+    next_at timestamptz NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    UNIQUE (channel_id, approval_id, kind)
+);
+CREATE INDEX messages_due ON messages (next_at) WHERE state = 'open';
+CREATE INDEX messages_told ON messages (approval_id) WHERE state = 'sent';
+CREATE INDEX messages_age ON messages (created_at);
+CALL guard('messages');
+CALL grant_to('{tenant}', 'SELECT, DELETE ON messages');
+CALL grant_to('{system}', 'SELECT, INSERT, UPDATE, DELETE ON messages');
+
+CREATE FUNCTION delete_message_channels() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM message_channels WHERE tenant_id = NEW.id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER delete_message_channels AFTER UPDATE OF state ON tenants
+    FOR EACH ROW WHEN (NEW.state = 'deleted' AND OLD.state <> 'deleted')
+    EXECUTE FUNCTION delete_message_channels();
+
+-- Deletes the channels of a deleted person. Channels of a suspended person are kept but not used.
+CREATE FUNCTION delete_message_channels_of_person() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM message_channels c
+    WHERE c.tenant_id = NEW.tenant_id AND c.person IS NOT NULL
+      AND person_excluded(c.tenant_id, c.subject, c.email)
+      AND (c.subject = NEW.external_subject
+           OR (NEW.principal_class = 'human' AND c.email = lower(btrim(NEW.email))));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER delete_message_channels AFTER UPDATE OF deleted_at ON principals
+    FOR EACH ROW WHEN (NEW.deleted_at IS NOT NULL AND OLD.deleted_at IS NULL)
+    EXECUTE FUNCTION delete_message_channels_of_person();

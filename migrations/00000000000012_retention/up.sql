@@ -310,7 +310,7 @@ CREATE FUNCTION removable(of_tenant text, of_month text) RETURNS SETOF archives 
                       WHERE r.tenant_id = a.tenant_id AND r.month < a.month
                         AND NOT EXISTS (SELECT FROM archives before
                                         WHERE before.tenant_id = r.tenant_id AND before.month = r.month))
-      -- Decisions that `usage_days` does not count yet are still needed.
+      -- Decisions that `usage_hours` and `usage_days` do not count yet are still needed.
       AND a.upper <= (SELECT counted_until FROM usage_cursor)
     FOR UPDATE OF a FOR SHARE OF t
 $$;
@@ -410,7 +410,7 @@ BEGIN
     RETURN 0;
 END $$;
 
--- Removes the decisions of a part with their packs and reports. Returns false and removes no rows
+-- Removes the decisions of a part with their packs, reports and searched facts. Returns false and removes no rows
 -- if the part's range has other decisions.
 CREATE FUNCTION remove_archived_part(archive archives, rest archived_parts) RETURNS boolean
 LANGUAGE plpgsql AS $$
@@ -428,6 +428,9 @@ BEGIN
       AND stored_at < archive.settled_before;
     DELETE FROM evidence_packs
     WHERE tenant_id = rest.tenant_id AND decision_id >= rest.first_id AND decision_id <= rest.last_id;
+    PERFORM pg_advisory_xact_lock_shared(4157011);
+    DELETE FROM decision_facts
+    WHERE tenant_id = rest.tenant_id AND key >= fact_key(rest.first_id) AND key <= fact_key(rest.last_id);
     DELETE FROM decisions
     WHERE tenant_id = rest.tenant_id AND id >= rest.first_id AND id <= rest.last_id;
     GET DIAGNOSTICS removed = ROW_COUNT;
@@ -439,13 +442,56 @@ BEGIN
     RETURN true;
 END $$;
 
+-- ## Counting decisions again
+
+-- Deletes the counts from a day on (UTC), and lets the worker count those decisions again. Fails if
+-- decisions of these days were removed, because they could not be counted again. Until the end of
+-- the transaction, the locks keep decisions from being removed and the worker from counting. Only
+-- the owner of the database may call it.
+CREATE FUNCTION recount_usage(from_day date) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    starts CONSTANT timestamptz := from_day::timestamp AT TIME ZONE 'UTC';
+    first_id CONSTANT text := time_bound('svc:decision:', starts);
+BEGIN
+    PERFORM set_config('role', authority_role('system'), true);
+    LOCK TABLE archives IN EXCLUSIVE MODE;
+    UPDATE usage_cursor SET counted_until = first_id WHERE counted_until > first_id;
+    IF NOT FOUND THEN
+        RAISE 'decisions of % are not counted yet', from_day;
+    END IF;
+    IF EXISTS (SELECT FROM archives a WHERE a.removal_begun IS NOT NULL AND a.upper > first_id) THEN
+        RAISE 'decisions after % were removed: begin after the last month with removed decisions', from_day;
+    END IF;
+    DELETE FROM usage_hours WHERE starts_at >= starts;
+    DELETE FROM usage_days WHERE starts_at >= starts;
+END $$;
+REVOKE EXECUTE ON FUNCTION recount_usage FROM PUBLIC;
+
+-- ## Indexing decisions again
+
+-- Deletes the searched facts of decisions from a day on (UTC), and lets the worker index them again, by
+-- the roles that tools declare now. Only the owner of the database may call it.
+CREATE FUNCTION reindex_decision_facts(from_day date) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    first_id CONSTANT text := time_bound('svc:decision:', from_day::timestamp AT TIME ZONE 'UTC');
+BEGIN
+    PERFORM set_config('role', authority_role('system'), true);
+    UPDATE fact_cursor SET indexed_until = first_id WHERE indexed_until > first_id;
+    IF NOT FOUND THEN
+        RAISE 'decisions of % are not indexed yet', from_day;
+    END IF;
+    DELETE FROM decision_facts WHERE key >= fact_key(first_id);
+END $$;
+REVOKE EXECUTE ON FUNCTION reindex_decision_facts FROM PUBLIC;
+
 -- ## Whole partitions
 
 -- Returns the partitions of decisions that have only ids older than any retention, with their
--- bounds. `lower` is NULL for the first partition. `packs` is the partition with the evidence packs
--- of the same decisions, if there is one.
+-- bounds. `lower` is NULL for the first partition. `packs` and `facts` are the partitions with the
+-- evidence packs and the searched facts of the same decisions, if there are such partitions.
 CREATE FUNCTION old_decision_partitions()
-RETURNS TABLE (part regclass, packs regclass, lower text, upper text) LANGUAGE sql STABLE AS $$
+RETURNS TABLE (part regclass, packs regclass, facts regclass, lower text, upper text)
+LANGUAGE sql STABLE AS $$
     WITH bounds AS (
         SELECT p.table_name, i.inhrelid::regclass AS part, bound.texts[1] AS lower, bound.texts[2] AS upper
         FROM time_partitions p
@@ -454,10 +500,13 @@ RETURNS TABLE (part regclass, packs regclass, lower text, upper text) LANGUAGE s
         CROSS JOIN LATERAL (SELECT regexp_match(
             pg_get_expr(c.relpartbound, c.oid),
             '^FOR VALUES FROM \((?:MINVALUE|''([^'']+)'')\) TO \(''([^'']+)''\)$') AS texts) AS bound
-        WHERE p.table_name IN ('decisions', 'evidence_packs'))
-    SELECT d.part, e.part, d.lower, d.upper
+        WHERE p.table_name IN ('decisions', 'evidence_packs', 'decision_facts'))
+    SELECT d.part, e.part, f.part, d.lower, d.upper
     FROM bounds d LEFT JOIN bounds e
       ON e.table_name = 'evidence_packs' AND e.upper = d.upper AND e.lower IS NOT DISTINCT FROM d.lower
+    LEFT JOIN bounds f
+      ON f.table_name = 'decision_facts' AND f.upper = fact_key(d.upper)
+      AND f.lower IS NOT DISTINCT FROM fact_key(d.lower)
     WHERE d.table_name = 'decisions'
       AND d.upper COLLATE "C" <= time_bound('svc:decision:', now() - interval '30 days') COLLATE "C"
 $$;
@@ -479,6 +528,7 @@ BEGIN
     END IF;
     -- This lock does not delay decisions, which are never written into an old partition.
     EXECUTE format('LOCK TABLE ONLY %s IN SHARE MODE', old.part);
+    PERFORM pg_advisory_xact_lock_shared(4157011);
     whole := wholly_archived(old.part, old.lower, old.upper);
     -- Packs that are in no partition of the same months are deleted with their decisions.
     IF whole IS NULL OR whole <> '{}' AND old.packs IS NULL THEN
@@ -494,6 +544,11 @@ BEGIN
             RAISE no_data_found;
         END IF;
         DELETE FROM archived_parts WHERE tenant_id = archive.tenant_id AND month = archive.month;
+        -- Facts that are in no partition of the same months.
+        IF old.facts IS NULL THEN
+            DELETE FROM decision_facts WHERE tenant_id = archive.tenant_id
+                AND key >= fact_key(archive.lower) AND key < fact_key(archive.upper);
+        END IF;
     END LOOP;
     -- Writers take both locks in the same order. If a long reader holds a lock, this function gives
     -- up after `lock_timeout`, because other statements have to wait behind this one.
@@ -501,6 +556,10 @@ BEGIN
     EXECUTE format('DROP TABLE %s', old.part);
     IF old.packs IS NOT NULL THEN
         EXECUTE format('DROP TABLE %s', old.packs);
+    END IF;
+    IF old.facts IS NOT NULL THEN
+        LOCK TABLE ONLY decision_facts IN ACCESS EXCLUSIVE MODE;
+        EXECUTE format('DROP TABLE %s', old.facts);
     END IF;
     RETURN true;
 EXCEPTION WHEN lock_not_available OR no_data_found THEN

@@ -1,4 +1,5 @@
-//! LISTEN on a dedicated connection. It reconnects when Postgres is available again.
+//! LISTEN on one dedicated connection for all channels. It reconnects when Postgres is available
+//! again.
 
 use futures_util::StreamExt;
 use tokio::{sync::mpsc, time::timeout};
@@ -9,62 +10,41 @@ use super::{
     error::Error,
     fault::with_source,
     pool::Store,
+    receivers::Notification,
     session,
     silence::{PATIENCE, QUIET},
 };
 use authority_process::worker::{Context, Worker};
 
-/// An event of a listener.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notification {
-    /// The listener is now listening. Earlier notifications, and those during a disconnection, are
-    /// lost: read everything again.
-    Listening,
-    /// The payload of a NOTIFY.
-    Received(String),
-}
-
 impl Store {
-    /// Returns a worker that listens, and a stream of its notifications.
+    /// Returns the notifications on a channel. The worker of [`Self::listener`] sends them.
     ///
     /// Poll as well: a silent connection is only noticed after some seconds.
-    pub fn listen(
-        &self,
-        name: &'static str,
-        channel: &'static str,
-    ) -> (Worker, ReceiverStream<Notification>) {
-        let (heard, stream) = mpsc::channel(64);
+    pub fn notifications(&self, channel: &'static str) -> ReceiverStream<Notification> {
+        ReceiverStream::new(self.receivers.add(channel))
+    }
+
+    /// Returns the worker that listens on the channels of all [`Self::notifications`] of this store
+    /// and its clones. Run it once, after they were requested.
+    pub fn listener(&self) -> Worker {
         let store = self.clone();
-        let worker = Worker::endless(name, move |context| {
-            listen(store.clone(), channel, heard.clone(), context)
-        });
-        (worker.outlasting_calls(), ReceiverStream::new(stream))
+        let worker = Worker::endless("listener", move |context| listen(store.clone(), context));
+        worker.outlasting_calls()
     }
 }
 
 /// Listens until the connection is lost. The supervisor then runs it again, which reconnects.
-async fn listen(
-    store: Store,
-    channel: &str,
-    heard: mpsc::Sender<Notification>,
-    context: Context,
-) -> Result<(), Error> {
+async fn listen(store: Store, context: Context) -> Result<(), Error> {
     let listening = async {
         let late = |_| Err(Error::Unavailable("no connection in time".to_owned()));
-        let mut listener =
-            timeout(PATIENCE, connect(&store, channel)).await.unwrap_or_else(late)?;
-        let mut next = Some(Notification::Listening);
+        let mut listener = timeout(PATIENCE, connect(&store)).await.unwrap_or_else(late)?;
+        store.receivers.all_listen();
         loop {
             context.succeeded();
-            if let Some(next) = next
-                && heard.send(next).await.is_err()
-            {
-                // The receivers have stopped: the service is stopping.
-                drop(listener);
-                context.stopped().await;
-                return Ok(());
+            match listener.notified().await? {
+                Some((channel, payload)) => store.receivers.send(&channel, &payload),
+                None => store.receivers.repeat_missed(),
             }
-            next = listener.notified().await?;
         }
     };
     tokio::select! {
@@ -80,7 +60,7 @@ struct Listener {
     heard: mpsc::UnboundedReceiver<Result<AsyncMessage, tokio_postgres::Error>>,
 }
 
-async fn connect(store: &Store, channel: &str) -> Result<Listener, Error> {
+async fn connect(store: &Store) -> Result<Listener, Error> {
     let dialled = store.address.dial().await;
     let (client, mut messages) =
         dialled.map_err(|fault| Error::Unavailable(fault.to_string()))?.messages();
@@ -93,8 +73,9 @@ async fn connect(store: &Store, channel: &str) -> Result<Listener, Error> {
         }
     });
     let opening = format!(
-        "SET application_name = 'agent-authority listener'; {}; LISTEN \"{channel}\"",
-        session::checked("")
+        "SET application_name = 'agent-authority listener'; {}; {}",
+        session::checked(""),
+        store.receivers.sql()
     );
     client.batch_execute(&opening).await.map_err(|error| lost(&error))?;
     Ok(Listener { client, heard })
@@ -105,13 +86,14 @@ fn lost(error: &tokio_postgres::Error) -> Error {
 }
 
 impl Listener {
-    /// Returns the next notification; `None` if there was none and the connection still responds.
-    async fn notified(&mut self) -> Result<Option<Notification>, Error> {
+    /// Returns the channel and the payload of the next notification; `None` if there was none and
+    /// the connection still responds.
+    async fn notified(&mut self) -> Result<Option<(String, String)>, Error> {
         let closed = || Error::Unavailable("the listening connection was lost".to_owned());
         loop {
             match timeout(QUIET, self.heard.recv()).await {
                 Ok(Some(Ok(AsyncMessage::Notification(heard)))) => {
-                    return Ok(Some(Notification::Received(heard.payload().to_owned())));
+                    return Ok(Some((heard.channel().to_owned(), heard.payload().to_owned())));
                 }
                 Ok(Some(Ok(_))) => {}
                 Ok(Some(Err(error))) => return Err(lost(&error)),

@@ -23,6 +23,8 @@ pub const FAN_OUT: i32 = 4_157_008;
 pub const RETENTION: i64 = 4_157_009;
 /// Lets one start at a time claim a database for production or for development.
 pub const ENVIRONMENT: i64 = 4_157_010;
+/// Lets one node at a time index the facts of decisions. Erasing a context shares it (SQL).
+pub const FACT_INDEX: i64 = 4_157_011;
 /// The lock for counting an agent's approval requests, one decision at a time.
 ///
 /// The second number is the hash of the agent (SQL).

@@ -19,7 +19,7 @@ use futures_util::FutureExt;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::{address::Address, error::Error, session, silence::Silence};
+use super::{address::Address, error::Error, receivers::Receivers, session, silence::Silence};
 
 /// How long a statement waits for a lock, in milliseconds.
 ///
@@ -76,6 +76,7 @@ pub struct Store {
     pub(super) tail: Pool,
     pub(super) address: Address,
     pub(super) silence: Silence,
+    pub(super) receivers: Receivers,
     /// The maximum duration of a transaction, enforced here. It is long enough for the server to
     /// report a cancelled statement.
     pub(super) transaction: Duration,
@@ -97,6 +98,7 @@ impl Store {
             tail: pool("system", 1)?,
             address: address.clone(),
             silence: Silence::default(),
+            receivers: Receivers::default(),
             transaction: limits.statement + MARGIN,
             breaker,
         })
