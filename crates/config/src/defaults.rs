@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use super::{
     ArchiveConfig, Config, ConsoleConfig, Cors, Database, Decide, DnsConfig, Durability,
     Environment, Identity, Keys, Limits, Listen, Logs, NatsConfig, PersonalDataConfig,
-    ProgrammeConfig, PushConfig, Traces, Webhooks,
+    ProgrammeConfig, PushConfig, SmtpConfig, Traces, Webhooks,
 };
 
 impl Default for Config {
@@ -27,6 +27,7 @@ impl Default for Config {
             webhooks: Webhooks::default(),
             nats: NatsConfig::default(),
             push: PushConfig::default(),
+            smtp: SmtpConfig::default(),
             dns: DnsConfig::default(),
             programme: ProgrammeConfig::default(),
             personal_data: PersonalDataConfig::default(),

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::{Config, Error, NatsConfig, PushConfig, Secret};
+use super::{Config, Error, NatsConfig, PushConfig, Secret, SmtpConfig, SmtpTls};
 
 impl Config {
     /// Reports all reasons why this configuration must not run.
@@ -78,6 +78,7 @@ impl Config {
             }
         }
         faults.extend(self.unfit_push());
+        faults.extend(self.unfit_smtp());
         faults.extend(self.unfit_nats());
         faults.extend(self.unfit_console());
         faults
@@ -149,6 +150,28 @@ impl Config {
             ),
             _ => None,
         }
+    }
+
+    fn unfit_smtp(&self) -> Option<String> {
+        let SmtpConfig { host, tls, user, password_file, from, .. } = &self.smtp;
+        let fault = match (host, from) {
+            (None, None) if self.smtp == SmtpConfig::default() => return None,
+            (None, _) => "`smtp` needs `smtp.host`: the SMTP server, such as smtp.example.org",
+            (Some(_), None) => {
+                "`smtp.host` needs `smtp.from`: the sender's address, such as authority@example.org"
+            }
+            _ if user.is_some() != password_file.is_some() => {
+                "`smtp.user` and `smtp.password_file` need each other"
+            }
+            _ if *tls == SmtpTls::None && user.is_some() => {
+                "`smtp.tls` is `none`: the password would be sent without encryption"
+            }
+            _ if *tls == SmtpTls::None && self.production() => {
+                "production needs `smtp.tls` as `starttls` or `tls`"
+            }
+            _ => return None,
+        };
+        Some(fault.to_owned())
     }
 
     fn missing_in_production(&self) -> Vec<String> {

@@ -40,6 +40,7 @@ pub struct Config {
     pub webhooks: Webhooks,
     pub nats: NatsConfig,
     pub push: PushConfig,
+    pub smtp: SmtpConfig,
     pub dns: DnsConfig,
     pub programme: ProgrammeConfig,
     pub personal_data: PersonalDataConfig,
@@ -273,6 +274,37 @@ pub struct PushConfig {
     /// A PEM file with the P-256 private key that identifies this installation to push services. In
     /// development, a missing file is created in `data_dir`.
     pub key_file: Option<PathBuf>,
+}
+
+/// E-mail for messages about approvals. It is off without a host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SmtpConfig {
+    /// The SMTP server that sends messages about approvals, for example `smtp.example.org`.
+    pub host: Option<String>,
+    /// The port of the SMTP server. Default: 587 with `starttls`, 465 with `tls`, 25 with `none`.
+    pub port: Option<u16>,
+    /// The encryption of the connection: `starttls`, `tls` (from its beginning) or `none`, which production
+    /// refuses.
+    pub tls: SmtpTls,
+    /// The user name, if the SMTP server requires one.
+    pub user: Option<String>,
+    /// A file with the password of the user.
+    pub password_file: Option<PathBuf>,
+    /// The sender's address, for example `authority@example.org`.
+    pub from: Option<String>,
+    /// A PEM file with a certificate authority to trust for the SMTP server, besides the public ones.
+    pub ca_file: Option<PathBuf>,
+}
+
+/// The encryption of the connection to the SMTP server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SmtpTls {
+    #[default]
+    Starttls,
+    Tls,
+    None,
 }
 
 /// DNS resolution for the verification of domains.

@@ -10,6 +10,7 @@ mod held;
 mod inventory;
 pub mod key_ring;
 mod log_key;
+mod message_channel;
 mod private_file;
 mod public_key;
 mod purpose;

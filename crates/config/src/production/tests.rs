@@ -153,3 +153,28 @@ fn push_needs_a_contact_and_in_production_a_key() {
     config.push.key_file = None;
     assert!(told(&config).contains("production needs `push.key_file`"));
 }
+
+#[test]
+fn email_needs_a_host_a_sender_and_in_production_encryption() {
+    let told = |config: &Config| {
+        config.validate().err().map(|fault| fault.to_string()).unwrap_or_default()
+    };
+    let mut config = Config::default();
+    assert!(!told(&config).contains("smtp"));
+    config.smtp.from = Some("authority@example.org".to_owned());
+    assert!(told(&config).contains("`smtp` needs `smtp.host`"));
+    config.smtp.host = Some("smtp.example.org".to_owned());
+    assert!(!told(&config).contains("smtp"));
+    config.smtp.from = None;
+    assert!(told(&config).contains("`smtp.host` needs `smtp.from`"));
+    config.smtp.from = Some("authority@example.org".to_owned());
+    config.smtp.user = Some("authority".to_owned());
+    assert!(told(&config).contains("`smtp.user` and `smtp.password_file` need each other"));
+    config.smtp.password_file = Some("password".into());
+    config.smtp.tls = SmtpTls::None;
+    assert!(told(&config).contains("the password would be sent without encryption"));
+    (config.smtp.user, config.smtp.password_file) = (None, None);
+    assert!(!told(&config).contains("smtp"));
+    config.environment = Environment::Production;
+    assert!(told(&config).contains("production needs `smtp.tls`"));
+}
