@@ -112,7 +112,7 @@ reasons! {
     ActorStopped Authority Deny "actor_stopped" "a stop signal is on the subject or on someone in its chain of delegations";
     CapabilityQuarantined Authority Deny "capability_quarantined" "the subject, someone in its chain, its delegation or the action is in quarantine";
     DelegationUnknown Authority Deny "delegation_unknown" "no delegation of this tenant has that id, or its chain does not reach a root";
-    DelegationMismatch Authority Deny "delegation_mismatch" "the delegation was given to another delegate";
+    DelegationMismatch Authority Deny "delegation_mismatch" "the delegation was given to another delegate, or the authority has no delegator with the id in `on_behalf_of`";
     DelegationNotYetValid Authority Deny "delegation_not_yet_valid" "the delegation or grant, or one above it, is not valid yet";
     DelegationExpired Authority Deny "delegation_expired" "the delegation or grant, or one above it, has expired";
     DelegationRevoked Authority Deny "delegation_revoked" "the delegation, or one above it, was revoked";
@@ -142,6 +142,7 @@ reasons! {
     RiskProhibited Rules Deny "risk_prohibited" "the action's risk tier is never permitted";
     DeclarationRequired Rules Deny "declaration_required" "the tenant requires that request or tool declare effect and risk, and neither does";
     OversightRequired Rules RequireApproval "oversight_required" "the action's effect and risk require people's approval first";
+    ObligationUnsupported Decision Deny "obligation_unsupported" "the permission would have an obligation that is not in the request's `supported_obligations`";
     ApprovalDeclined Decision Deny "approval_declined" "people declined this question; it is denied for a while, or until a person reopens it";
     ApprovalLimitReached Decision Deny "approval_limit_reached" "the agent has reached its tenant's limit of open requests for approval";
 }

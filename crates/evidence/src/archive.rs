@@ -1,6 +1,7 @@
 //! The manifest `svc.archive.manifest.v1`: the signed content list of a tenant's archived month.
 
 use authority_crypto::Signer;
+use authority_ids::{DecisionRef, TenantRef};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -22,14 +23,14 @@ pub struct Manifest {
     pub checkpoint: Option<String>,
     pub decisions: u64,
     /// The id of the first decision; `None` without decisions.
-    pub first_id: Option<String>,
+    pub first_id: Option<DecisionRef>,
     /// The service's public URL.
     pub issuer: String,
-    pub last_id: Option<String>,
+    pub last_id: Option<DecisionRef>,
     /// The month in UTC, for example `2026-07`.
     pub month: String,
     pub objects: Vec<Object>,
-    pub tenant_id: String,
+    pub tenant_id: TenantRef,
     /// The number of versions of records.
     pub versions: u64,
 }
@@ -66,8 +67,8 @@ pub struct Object {
     pub content: Content,
     pub entries: u64,
     /// The ids of the first and last decision; `None` in versions and changes.
-    pub first_id: Option<String>,
-    pub last_id: Option<String>,
+    pub first_id: Option<DecisionRef>,
+    pub last_id: Option<DecisionRef>,
     /// The object's name. It is in the same folder as the manifest.
     pub name: String,
     /// The number of the part; each content starts at 1. An index has the same number as the

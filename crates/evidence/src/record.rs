@@ -83,10 +83,14 @@ struct RecordedRequest<'a> {
     approval_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     at_least_revision: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_nonce: Option<&'a str>,
     context_digest: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     delegation_id: Option<&'a str>,
     explain: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_behalf_of: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     project_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,6 +98,8 @@ struct RecordedRequest<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     resource_id: Option<&'a str>,
     subject: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    supported_obligations: Option<&'a [String]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -239,13 +245,16 @@ fn recorded_request<'a>(
             .transpose()?,
         approval_id: request.approval_id.as_deref(),
         at_least_revision: request.at_least_revision,
+        client_nonce: request.client_nonce.as_deref(),
         context_digest: digest_text(context),
         delegation_id: request.delegation_id.as_deref(),
         explain: request.explain,
+        on_behalf_of: request.on_behalf_of.as_deref(),
         project_id: request.project_id.as_deref(),
         purpose: request.purpose.as_deref(),
         resource_id: request.resource_id.as_deref(),
         subject: &request.subject,
+        supported_obligations: request.supported_obligations.as_deref(),
         tool_id: request.tool_id.as_deref(),
         workspace_id: request.workspace_id.as_deref(),
     })

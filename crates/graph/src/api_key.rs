@@ -4,7 +4,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 use authority_crypto::equal;
-use authority_ids::{ApiKeyId, TenantId};
+use authority_ids::{ApiKeyId, PrincipalRef, TenantId};
 use chrono::{DateTime, Utc};
 use ipnet::IpNet;
 
@@ -23,7 +23,7 @@ pub struct ApiKey {
     pub previous: Option<([u8; 32], DateTime<Utc>)>,
     pub expires_at: Option<DateTime<Utc>>,
     pub scopes: Arc<[String]>,
-    pub principal_ids: Arc<[String]>,
+    pub principal_ids: Arc<[PrincipalRef]>,
     /// The allowed networks; any address if empty.
     pub allowed_from: Arc<[IpNet]>,
     /// The maximum number of decisions per second with this key, if limited.

@@ -27,6 +27,7 @@ use authority_decision::{
     levels::{AccessLevel, RiskTier},
     records,
 };
+use authority_presentation::role_paths;
 
 /// A row that belongs to a tenant.
 pub(super) trait Owned {
@@ -221,8 +222,13 @@ impl Authority for registry::Purpose {
 
 impl Authority for registry::Tool {
     fn put(self, graph: &mut TenantGraph) {
+        let roles = role_paths(&self);
         let BoundTool { fact, binding, schema } = tool(self);
         let (schema, typed) = schema.unzip();
+        graph.role_paths.remove(&fact.id);
+        if !roles.is_empty() {
+            graph.role_paths.insert(fact.id.clone(), roles);
+        }
         match binding {
             Some(binding) => graph.tool_index.put(binding, typed.unwrap_or_default()),
             None => graph.tool_index.remove(&fact.id),
@@ -236,6 +242,7 @@ impl Authority for registry::Tool {
     fn remove(graph: &mut TenantGraph, id: &str) {
         graph.tools.remove(id);
         graph.tool_index.remove(id);
+        graph.role_paths.remove(id);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use authority_ids::{ApiKeyId, TenantId};
+use authority_ids::{ApiKeyId, PrincipalRef, TenantId};
 use authority_model::{schema::api_keys, state::ApiKeyStatus};
 use chrono::{DateTime, Utc};
 use diesel::prelude::*;
@@ -65,7 +65,7 @@ impl KeyRow {
             previous: previous.zip(self.previous_until),
             expires_at: self.expires_at,
             scopes: self.scopes.into(),
-            principal_ids: self.principal_ids.into(),
+            principal_ids: self.principal_ids.into_iter().map(PrincipalRef::from).collect(),
             allowed_from: allowed.unwrap_or_default(),
             decisions_per_second: self.decisions_per_second.map(per_second),
             people: Persons { identities: self.people, emails: self.people_emails }.into(),

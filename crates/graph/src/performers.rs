@@ -1,10 +1,11 @@
-//! Finds the principals and delegations that could perform an action. The people behind them may
-//! not override findings that hold the action.
+//! Finds the principals and delegations that could perform an action, and the roles that its tools
+//! declare. The people behind the principals may not override findings that hold the action.
 
 use std::collections::BTreeSet;
 
 use authority_decision::pattern::covered;
 use authority_ids::{DelegationRef, PrincipalRef};
+use authority_presentation::RolePath;
 
 use super::tenant::TenantGraph;
 
@@ -16,6 +17,18 @@ impl TenantGraph {
         let held = delegations.filter(|held| covered(&held.actions, action));
         let agents = self.uses.iter().map(|row| row.agent_id.clone());
         held.map(|held| held.delegate_id.clone()).chain(agents).collect()
+    }
+
+    /// Returns the roles that tools for the action declare for fields of their input.
+    ///
+    /// These are the roles of all such tools, whichever tool a request names: an agent cannot avoid
+    /// a comparison by naming another tool or none.
+    pub fn role_paths(&self, action: &str) -> BTreeSet<RolePath> {
+        if self.role_paths.is_empty() {
+            return BTreeSet::new();
+        }
+        let tools = self.tool_index.ids(action).filter_map(|id| self.role_paths.get(id));
+        tools.flatten().cloned().collect()
     }
 
     /// Returns the delegations that cover the action for this principal, in any state.

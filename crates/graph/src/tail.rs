@@ -40,10 +40,10 @@ impl Graph {
         let _ = tokio::time::timeout(self.settings.max_staleness, done).await;
     }
 
-    /// Returns the workers that keep the graph current, by notifications and by polling. Run them
-    /// once.
-    pub fn workers(self: &Arc<Self>) -> [Worker; 2] {
-        let (listener, heard) = self.store.listen("graph_listener", "authority_changes");
+    /// Returns the worker that keeps the graph current, by notifications and by polling. Run it
+    /// once, with [`Store::listener`](authority_store::Store::listener).
+    pub fn worker(self: &Arc<Self>) -> Worker {
+        let heard = self.store.notifications("authority_changes");
         let (graph, heard) = (Arc::clone(self), Arc::new(Mutex::new(heard)));
         let tail = Worker::endless("graph_tail", move |context| {
             let (graph, heard) = (Arc::clone(&graph), Arc::clone(&heard));
@@ -52,7 +52,7 @@ impl Graph {
                 Ok::<_, Error>(())
             }
         });
-        [listener, tail.with_rounds(self.settings.poll).outlasting_calls()]
+        tail.with_rounds(self.settings.poll).outlasting_calls()
     }
 
     /// Follows the log until the worker is stopped.

@@ -25,6 +25,7 @@ use authority_decision::{
     records::{self, Chain, Used, Uses},
     shared_entities::SharedEntities,
 };
+use authority_presentation::RolePath;
 
 /// A tenant's authority at one revision.
 #[derive(Default)]
@@ -72,6 +73,8 @@ pub struct TenantGraph {
     pub(super) index: PolicyIndex,
     /// Tools by action. Their terms bind requests that do not name a tool.
     pub(super) tool_index: ToolIndex,
+    /// The roles that tools declare for fields of their input, by tool.
+    pub(super) role_paths: HashMap<EntityRef, Vec<RolePath>>,
     /// The schemas for the tools' input.
     pub(super) schemas: Schemas,
     /// Whether an active policy could not be compiled.

@@ -69,6 +69,11 @@ pub fn offsets(name: &str, from: DateTime<Utc>) -> Vec<i32> {
     all
 }
 
+/// Returns the offset of a zone at a time, in seconds. `None` for an unknown zone.
+pub fn offset_seconds(name: &str, at: DateTime<Utc>) -> Option<i32> {
+    Some(zone(name)?.to_offset(timestamp(at)?).seconds())
+}
+
 /// Returns a zone's offset, and its next change if it is not after `until`.
 fn offset(name: String, at: DateTime<Utc>, until: DateTime<Utc>) -> Option<ZoneOffset> {
     let (zone, time) = (zone(&name)?, timestamp(at)?);

@@ -111,6 +111,11 @@ impl ToolIndex {
         self.exact.get(action).into_iter().chain(below).chain([&self.all])
     }
 
+    /// Returns the ids of all tools for the action.
+    pub(super) fn ids<'a>(&'a self, action: &'a str) -> impl Iterator<Item = &'a EntityRef> {
+        self.groups(action).flat_map(|group| group.tools.keys())
+    }
+
     /// Returns the types of the action's input that its tools agree on; `None` if there are none.
     pub(super) fn typed(&self, action: &str) -> Option<Arc<Members>> {
         if self.typing == 0 {

@@ -221,16 +221,20 @@ fn nothing_is_quarantined(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<
     unless(!quarantined, Reason::CapabilityQuarantined)
 }
 
+/// Checks that the delegation was given to the subject, and that the principal in `on_behalf_of` is
+/// a delegator in its chain. Other authorities have no delegator.
 fn delegation_is_the_subjects(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {
-    match candidate.source {
-        Source::Unresolved => Err(Reason::DelegationUnknown),
+    let links = candidate.links();
+    let own = match candidate.source {
+        Source::Unresolved => return Err(Reason::DelegationUnknown),
         Source::Delegation(_) => {
-            let own =
-                candidate.links().first().is_some_and(|l| l.delegate_id == case.request.subject);
-            unless(own, Reason::DelegationMismatch)
+            links.first().is_some_and(|link| link.delegate_id == case.request.subject)
         }
-        _ => Ok(()),
-    }
+        Source::Uses(_) | Source::ActsIn(_) | Source::Nothing => true,
+    };
+    let delegates = |id: &PrincipalRef| links.iter().any(|link| link.delegator_id == *id);
+    let delegated = case.request.on_behalf_of.as_ref().is_none_or(delegates);
+    unless(own && delegated, Reason::DelegationMismatch)
 }
 
 fn chain_is_in_force(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {

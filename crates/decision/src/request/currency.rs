@@ -26,6 +26,17 @@ pub fn is_standard(code: &str) -> bool {
     CODES.split_whitespace().any(|own| own == code)
 }
 
+/// Returns the number of decimal places of a currency of ISO 4217; `None` for other currencies.
+pub fn places(code: &str) -> Option<usize> {
+    match code {
+        "BIF" | "CLP" | "DJF" | "GNF" | "ISK" | "JPY" | "KMF" | "KRW" | "PYG" | "RWF" | "UGX"
+        | "UYI" | "VND" | "VUV" | "XAF" | "XOF" | "XPF" => Some(0),
+        "BHD" | "IQD" | "JOD" | "KWD" | "LYD" | "OMR" | "TND" => Some(3),
+        "CLF" | "UYW" => Some(4),
+        code => is_standard(code).then_some(2),
+    }
+}
+
 /// Returns the ISO 4217 codes, to suggest a similar one.
 pub(crate) fn standard() -> impl Iterator<Item = &'static str> {
     CODES.split_whitespace()

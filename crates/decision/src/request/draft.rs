@@ -11,7 +11,7 @@ use authority_ids::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{amount::Amount, currency, jurisdiction};
+use super::{amount::Amount, currency, jurisdiction, obligations};
 use crate::{
     levels::{EffectClass, OversightMode, Reversibility, RiskTier},
     pattern::check_action,
@@ -69,6 +69,22 @@ pub struct Draft {
     pub action_risk_classification: Option<ActionRiskClassification>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval_id: Option<ApprovalRef>,
+    /// The principal that the action is for: a delegator in the chain of the authority.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_behalf_of: Option<PrincipalRef>,
+    /// The obligations that the caller can meet. `None` if it does not declare them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub supported_obligations: Option<Vec<String>>,
+    /// The requester's own reason. The record does not contain it, because the text may be personal
+    /// data, which must be erasable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub justification: Option<String>,
+    /// A value by which the caller recognises the record of this call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_nonce: Option<String>,
+    /// Whether the response has the record. This is not recorded.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub include_record: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub explain: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,6 +143,11 @@ impl Request {
             return Err(Invalid { faults });
         };
         draft.context.retain(|_, value| !value.is_null());
+        if let Some(supported) = &mut draft.supported_obligations {
+            // Equal sets are the same question.
+            supported.sort_unstable();
+            supported.dedup();
+        }
         let amount = match draft.context.get_mut("amount") {
             Some(Value::Number(number)) => {
                 let amount = Amount::from_number(number).unwrap_or_default();
@@ -161,7 +182,15 @@ impl Request {
     /// An approval's digest is the digest of the question's canonical JSON.
     #[must_use]
     pub fn question(&self) -> Draft {
-        Draft { approval_id: None, explain: false, at_least_revision: None, ..self.draft.clone() }
+        Draft {
+            approval_id: None,
+            justification: None,
+            client_nonce: None,
+            include_record: false,
+            explain: false,
+            at_least_revision: None,
+            ..self.draft.clone()
+        }
     }
 
     pub fn into_draft(self) -> Draft {
@@ -214,6 +243,14 @@ pub fn validate(draft: &Draft) -> Vec<Fault> {
     {
         fault("subject", &why.to_string());
     }
+    if let Some(principal) = draft.on_behalf_of.as_deref().filter(|id| !id.is_empty())
+        && let Err(why) = PrincipalId::check(principal)
+    {
+        fault("on_behalf_of", &why.to_string());
+    }
+    if let Some(problem) = draft.supported_obligations.as_deref().and_then(obligations::problem) {
+        fault("supported_obligations", &problem);
+    }
     if !draft.action.is_empty()
         && let Err(why) = check_action(&draft.action)
     {
@@ -235,6 +272,8 @@ fn texts(draft: &Draft) -> impl Iterator<Item = (&'static str, &str)> {
         ("workspace_id", draft.workspace_id.as_deref()),
         ("project_id", draft.project_id.as_deref()),
         ("approval_id", draft.approval_id.as_deref()),
+        ("on_behalf_of", draft.on_behalf_of.as_deref()),
+        ("client_nonce", draft.client_nonce.as_deref()),
     ]
     .into_iter()
     .filter_map(|(member, text)| Some((member, text?)))

@@ -9,5 +9,6 @@ pub mod currency;
 pub mod draft;
 pub mod input_schema;
 pub mod jurisdiction;
+pub(crate) mod obligations;
 
 pub use self::draft::*;

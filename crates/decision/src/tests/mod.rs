@@ -12,6 +12,8 @@ mod input;
 mod input_speed;
 mod joined_terms;
 mod nesting;
+mod obligations;
+mod on_behalf_of;
 mod places;
 mod purposes;
 mod raised;

@@ -79,9 +79,62 @@ fn the_question_leaves_out_what_does_not_change_it() {
     draft.approval_id = Some("approval-1".into());
     draft.explain = true;
     draft.at_least_revision = Some(7);
+    draft.justification = Some("the supplier waits".to_owned());
+    draft.client_nonce = Some("0".repeat(32));
+    draft.include_record = true;
     assert_eq!(Request::new(draft.clone()).unwrap().question(), plain);
-    draft.purpose = None;
-    assert_ne!(Request::new(draft).unwrap().question(), plain);
+    let others: [fn(&mut Draft); 4] = [
+        |draft| draft.purpose = None,
+        |draft| draft.on_behalf_of = Some(HUMAN.into()),
+        |draft| draft.supported_obligations = Some(vec!["mask.pii".to_owned()]),
+        |draft| draft.supported_obligations = Some(Vec::new()),
+    ];
+    for change in others {
+        let mut draft = draft.clone();
+        change(&mut draft);
+        assert_ne!(Request::new(draft).unwrap().question(), plain);
+    }
+}
+
+/// A request without the later fields has the same text, and therefore the same digest, as before.
+#[test]
+fn absent_fields_are_not_in_the_text() {
+    let text = serde_json::to_string(&Request::new(World::sound().draft).unwrap()).unwrap();
+    let names = ["on_behalf_of", "supported_obligations", "justification"];
+    for name in names.into_iter().chain(["client_nonce", "include_record"]) {
+        assert!(!text.contains(name), "{name} in {text}");
+    }
+}
+
+#[test]
+fn the_order_of_supported_obligations_does_not_matter() {
+    let of = |names: &[&str]| {
+        let mut draft = World::sound().draft;
+        draft.supported_obligations = Some(names.iter().map(|name| (*name).to_owned()).collect());
+        Request::new(draft).unwrap().question()
+    };
+    assert_eq!(of(&["mask.pii", "log.full", "mask.pii"]), of(&["log.full", "mask.pii"]));
+    assert_ne!(of(&["mask.pii"]), of(&["log.full", "mask.pii"]));
+}
+
+#[test]
+fn checks_the_later_fields() {
+    let supported = |names: Vec<String>| faults(|draft| draft.supported_obligations = Some(names));
+    assert!(supported(Vec::new()).is_empty());
+    assert!(supported(vec!["x".repeat(128)]).is_empty());
+    let many = |count: usize| (0..count).map(|number| format!("duty-{number}")).collect();
+    assert!(supported(many(100)).is_empty());
+    for bad in [many(101), vec![String::new()], vec!["x".repeat(129)], vec!["a\u{0}".to_owned()]] {
+        assert_eq!(supported(bad), ["supported_obligations"]);
+    }
+    assert!(faults(|draft| draft.on_behalf_of = Some(HUMAN.into())).is_empty());
+    for bad in ["", "h", "svc:ent:t:team:x"] {
+        assert_eq!(
+            faults(|draft| draft.on_behalf_of = Some(bad.into())),
+            ["on_behalf_of"],
+            "{bad}"
+        );
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::{
     asked_before::Refusal,
     outcome::{Claims, Verdict},
-    trace,
+    trace, unsupported,
 };
 use crate::{
     authority::{
@@ -71,6 +71,9 @@ fn verdict<'a>(case: &Case<'a>, choice: &Choice<'a>) -> Verdict {
             ..denied(vec![refusal.reason])
         },
         None if !rules.denials.is_empty() => denied_by(&rules),
+        None if unsupported::obligations(case, &rules).next().is_some() => {
+            denied(vec![Reason::ObligationUnsupported])
+        }
         None if !rules.holds.is_empty() => match Refusal::of(case, &rules) {
             Some(refusal) => denied(vec![refusal.reason()]),
             None => held(choice, &rules),

@@ -10,6 +10,7 @@ pub mod remedy;
 pub mod sentences;
 pub mod trace;
 pub(crate) mod trace_terms;
+pub(crate) mod unsupported;
 
 pub use self::outcome::{Claims, Verdict};
 pub use crate::{

@@ -117,6 +117,7 @@ impl StopCondition {
             | Reason::RiskProhibited
             | Reason::DeclarationRequired
             | Reason::OversightRequired
+            | Reason::ObligationUnsupported
             | Reason::ApprovalDeclined
             | Reason::ApprovalLimitReached
             | Reason::Own(_) => match used {

@@ -1,6 +1,6 @@
 //! Builds the trace for `explain`: the checks of each stage and their results.
 
-use super::{asked_before::Refusal, trace_terms};
+use super::{asked_before::Refusal, trace_terms, unsupported};
 pub use crate::authority::trace_step::{
     ExceededBound, Outcome, PolicyStatement, StageTrace, TraceStep,
 };
@@ -21,10 +21,13 @@ pub(crate) fn stages(case: &Case<'_>, choice: &Choice<'_>, rules: &Rules<'_>) ->
     let authority = authority(case, choice);
     let purpose = purpose(case, choice);
     let refusal = Refusal::of(case, rules);
+    let unsupported = unsupported::steps(case, rules);
     let rules = rules_stage(rules);
     let stages = [authority, purpose, rules];
     let strongest = stages.iter().map(|stage| stage.outcome).max().unwrap_or(Outcome::Refuse);
-    let decision = if let (Some(refusal), Outcome::Hold) = (refusal, strongest) {
+    let decision = if strongest < Outcome::Refuse && !unsupported.is_empty() {
+        stage(Stage::Decision, Some(Reason::ObligationUnsupported), unsupported)
+    } else if let (Some(refusal), Outcome::Hold) = (refusal, strongest) {
         stage(Stage::Decision, Some(refusal.reason()), vec![refusal.step()])
     } else {
         let deciding = stages.iter().find(|stage| stage.outcome == strongest);

@@ -10,6 +10,8 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use chrono::DateTime;
 use serde_json::Value;
 
+use authority_decision::Amount;
+
 use super::{
     canonical::{canonical, digest},
     fault::{Fault, need},
@@ -254,6 +256,12 @@ fn decision(document: &Value, keys: &KeySet, line: u64) -> Result<Exported, Faul
         let salted = [salt.unwrap_or_default(), canonical(&context["value"])?].concat();
         let same = record["request"]["context_digest"] == digest(&salted).as_str();
         need(same, "context", "does not have the record's digest")?;
+        let amount = context["value"]["amount"].as_number().map(Amount::from_number);
+        let amount = amount.and_then(Result::ok).map(|amount| amount.to_string());
+        let same = summary["amount"].as_str() == amount.as_deref();
+        need(same, "decision.amount", "is not the context's")?;
+        let same = summary["currency"].as_str() == context["value"]["currency"].as_str();
+        need(same, "decision.currency", "is not the context's")?;
     }
     Ok(Exported {
         line,

@@ -70,6 +70,8 @@ pub(super) const EXPORT_LINE: Shape = Exactly(&[
             ("evaluated_at", Text),
             ("approval_id", IfThere(&Maybe(&Text))),
             ("verify_url", Text),
+            ("amount", IfThere(&Maybe(&Text))),
+            ("currency", IfThere(&Maybe(&Text))),
         ]),
     ),
     ("end", IfThere(&Any)),
