@@ -25,9 +25,9 @@ pub struct Grown {
 pub struct EventFeed(broadcast::Sender<Grown>);
 
 impl EventFeed {
-    /// Creates the feed and its workers.
-    pub fn new(store: &Store) -> (Self, [Worker; 2]) {
-        let (listener, notified) = store.listen("event_feed_listener", CHANNEL);
+    /// Creates the feed and its worker.
+    pub fn new(store: &Store) -> (Self, Worker) {
+        let notified = store.notifications(CHANNEL);
         let feed = Self(broadcast::Sender::new(KEPT));
         let (sender, notified) = (feed.clone(), Arc::new(Mutex::new(notified)));
         let worker = Worker::endless("event_feed", move |context| {
@@ -37,7 +37,7 @@ impl EventFeed {
                 Ok::<_, store::Error>(())
             }
         });
-        (feed, [listener, worker])
+        (feed, worker)
     }
 
     pub fn subscribe(&self) -> broadcast::Receiver<Grown> {

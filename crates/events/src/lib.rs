@@ -93,7 +93,7 @@ pub fn services(parts: Parts) -> (Vec<Service>, Vec<Worker>) {
         outbox_age::worker(store.clone()),
     ];
     workers.extend((!legal_hold).then(|| retention::worker(store.clone())));
-    workers.extend(feeding.into_iter().chain(sequencer.workers()).chain(pushing));
+    workers.extend([feeding, sequencer.worker()].into_iter().chain(pushing));
     let notifications = notifications::NotificationHandlers {
         store: store.clone(),
         clock: clock.clone(),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use authority_ids::TenantId;
+use authority_ids::{PrincipalRef, TenantId};
 use authority_model::schema::event_heads;
 use authority_webhook::event_types::{EventType, Selection};
 use diesel::{QueryResult, prelude::*};
@@ -35,7 +35,7 @@ pub(crate) struct VisiblePart {
     /// The names of the event types; all types if `None`.
     event_types: Option<Vec<&'static str>>,
     /// The principals that a bound API key may see events about; `None` for all.
-    principals: Option<Vec<String>>,
+    principals: Option<Vec<PrincipalRef>>,
 }
 
 /// The principal of an event. Bound API keys see only events about their principals.
@@ -62,7 +62,7 @@ impl VisiblePart {
     pub(crate) fn of(
         tenant_id: TenantId,
         patterns: &[String],
-        bound_to: Option<&[String]>,
+        bound_to: Option<&[PrincipalRef]>,
     ) -> Result<Self, ApiError> {
         let selection = match patterns {
             [] => None,
@@ -74,7 +74,7 @@ impl VisiblePart {
         Ok(Self {
             tenant_id,
             event_types: selection.map(|types| types.families().map(EventType::name).collect()),
-            principals: bound_to.map(<[String]>::to_vec),
+            principals: bound_to.map(<[PrincipalRef]>::to_vec),
         })
     }
 
@@ -143,7 +143,7 @@ impl VisiblePart {
         let Some(own) = &self.principals else { return true };
         let about = serde_json::from_slice::<About<'_>>(&event.body).ok();
         let principal_id = about.and_then(|about| about.principal_entity_id);
-        principal_id.is_some_and(|id| own.iter().any(|own| **own == *id))
+        principal_id.is_some_and(|id| own.iter().any(|own| *own == *id))
     }
 }
 

@@ -68,9 +68,9 @@ impl Sequencer {
         Arc::clone(&self.numbered)
     }
 
-    /// Returns the listener and the worker that numbers events.
-    pub fn workers(&self) -> [Worker; 2] {
-        let (listener, notified) = self.store.listen("event_listener", CHANNEL);
+    /// Returns the worker that numbers events.
+    pub fn worker(&self) -> Worker {
+        let notified = self.store.notifications(CHANNEL);
         let (sequencer, notified) = (self.clone(), Arc::new(Mutex::new(notified)));
         let worker = Worker::endless("event_sequencer", move |context| {
             let (sequencer, notified) = (sequencer.clone(), Arc::clone(&notified));
@@ -79,7 +79,7 @@ impl Sequencer {
                 Ok::<_, store::Error>(())
             }
         });
-        [listener, worker.with_rounds(POLL)]
+        worker.with_rounds(POLL)
     }
 
     async fn run(&self, notified: &mut ReceiverStream<Notification>, context: &Context) {

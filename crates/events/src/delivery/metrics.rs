@@ -11,7 +11,7 @@ use diesel::{
 
 use tokio::time::Instant;
 
-use super::shared::Shared;
+use super::{candidates::has_endpoints, shared::Shared};
 
 const EVERY: Duration = Duration::from_secs(15);
 
@@ -60,16 +60,35 @@ const MEASURES: &str = "WITH RECURSIVE open (endpoint_id) AS ( \
      UNION ALL SELECT 'lag', '', '', coalesce(max(h.sequence - holds.sequence), 0) \
      FROM holds JOIN event_heads h ON h.tenant_id = holds.tenant_id WHERE holds.held_by IS NULL";
 
+/// The names and labels of the metrics without endpoints. Their values are 0.
+const NONE: [(&str, &str); 12] = [
+    ("due", "first"),
+    ("due", "retry"),
+    ("due", "replay"),
+    ("held", "breaker"),
+    ("held", "retry_after"),
+    ("held", "endpoint"),
+    ("held", "tenant"),
+    ("dead", ""),
+    ("endpoints", "active"),
+    ("endpoints", "paused"),
+    ("endpoints", "disabled"),
+    ("lag", ""),
+];
+
 pub(super) fn worker(shared: Arc<Shared>) -> Worker {
     Worker::periodic("webhook_metrics", EVERY, move || measure(Arc::clone(&shared)))
 }
 
 async fn measure(shared: Arc<Shared>) -> Result<(), store::Error> {
     let measures = shared.store.read_tx(&Scope::service(), async move |db| {
-        let measures: Vec<Measure> = diesel::sql_query(MEASURES).load(db).await?;
-        Ok::<_, store::Error>(measures)
+        if has_endpoints(db).await? {
+            Ok::<_, store::Error>(diesel::sql_query(MEASURES).load(db).await?)
+        } else {
+            Ok(NONE.map(Measure::zero).into())
+        }
     });
-    let measures = measures.await?;
+    let measures: Vec<Measure> = measures.await?;
     // Endpoints that are slowed down by their own limits don't count as late.
     let is_limited = |id: &String| shared.limited.has(id, Instant::now());
     let is_late = |one: &&Measure| {
@@ -106,4 +125,11 @@ struct Measure {
     tenant: String,
     #[diesel(sql_type = Double)]
     value: f64,
+}
+
+impl Measure {
+    fn zero((name, label): (&str, &str)) -> Self {
+        let (name, label) = (name.to_owned(), label.to_owned());
+        Self { name, label, tenant: String::new(), value: 0.0 }
+    }
 }

@@ -16,6 +16,7 @@ mod attempt;
 mod beside;
 mod breaker;
 mod candidates;
+mod chat;
 mod check;
 mod claim;
 mod client;

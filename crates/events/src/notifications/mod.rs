@@ -23,6 +23,9 @@ const EVERY: Duration = Duration::from_secs(3600);
 const EXPIRED: &str = "DELETE FROM push_subscriptions \
      WHERE expires_at < now() OR renewed_at < now() - interval '90 days'";
 
+/// Deletes messages about approvals. A request waits for 30 days at most.
+const OLD_MESSAGES: &str = "DELETE FROM messages WHERE created_at < now() - interval '90 days'";
+
 diesel::define_sql_function! { fn notify_of_expiries() -> BigInt; }
 diesel::define_sql_function! { fn drop_old_notifications() -> Integer; }
 
@@ -36,6 +39,7 @@ pub(crate) fn worker(store: Store) -> Worker {
                     diesel::select(notify_of_expiries()).get_result::<i64>(db).await?;
                     diesel::select(drop_old_notifications()).get_result::<i32>(db).await?;
                     diesel::sql_query(EXPIRED).execute(db).await?;
+                    diesel::sql_query(OLD_MESSAGES).execute(db).await?;
                     Ok::<_, store::Error>(())
                 })
                 .await
