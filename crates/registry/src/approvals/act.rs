@@ -8,7 +8,10 @@ use super::{
     eligible::{ACTED, Eligibility, UNKNOWN_TENANT},
     fresh,
 };
-use crate::flow::{ineligible::Ineligible, prelude::*};
+use crate::flow::{
+    ineligible::{Ineligible, IneligibleReason},
+    prelude::*,
+};
 use authority_api::identity::{Caller, CallerKind, Role};
 use authority_evidence::{self as evidence, Act as SignedTerms, SignedAct};
 use authority_graph::TenantHandle;
@@ -94,7 +97,8 @@ pub(crate) async fn make(
 ) -> Result<ApprovalAct, Error> {
     let own_interest = context.eligibility.may_act(context.handle, caller, before)?;
     if matches!(said, ApproverAct::Approve(_)) {
-        let handle = context.handle.ok_or_else(|| context.eligibility.refuse(UNKNOWN_TENANT))?;
+        let handle =
+            context.handle.ok_or_else(|| context.eligibility.unreadable(UNKNOWN_TENANT))?;
         fresh::require(handle, caller, now)?;
     }
     let (verdict, comment) = match said {
@@ -157,7 +161,11 @@ pub(crate) async fn sign(
         .execute(db)
         .await?;
     if kept == 0 {
-        return Err(Error::NotEligible(Ineligible { rule: ACTED.to_owned(), remedy: None }));
+        return Err(Error::NotEligible(Ineligible {
+            reason: IneligibleReason::ActedAlready,
+            rule: ACTED.to_owned(),
+            remedy: None,
+        }));
     }
     Ok(ApprovalAct {
         by: person.by,

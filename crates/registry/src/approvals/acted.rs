@@ -15,7 +15,7 @@ use super::{
     eligible::Eligibility,
     evaluation::{self, Judgement},
     handlers::Approvals,
-    question,
+    presentation, question,
     record::{open, save},
     reviewed, show,
 };
@@ -56,6 +56,7 @@ impl Approvals {
             let approves = matches!(said, ApproverAct::Approve(_));
             let digest = shown.digest.as_deref();
             question::check(db, &row.decision_id, &question, approves, digest).await?;
+            presentation::check(db, &row, &question, shown.presentation.as_deref()).await?;
             let eligibility = Eligibility::of(db, &graph, &row, now).await?;
             let terms = Terms { tenant_id, about: &row.id, question };
             let context =
@@ -92,6 +93,8 @@ impl Approvals {
 pub(super) struct Shown {
     /// The digest of the exact request.
     pub(super) digest: Option<String>,
+    /// The version of the presentation in which the person saw the request.
+    pub(super) presentation: Option<String>,
     /// The reality findings that the person reviewed.
     pub(super) reviewed: Vec<String>,
     /// The maximum time for which the same request is denied after a decline, in seconds.

@@ -81,7 +81,9 @@ impl Approvals {
             let rows: Vec<OwnRequestRow> = diesel::sql_query(PAGE)
                 .bind::<Text, _>(reader.identity())
                 .bind::<Nullable<Text>, _>(reader.tenant().map(|tenant| tenant.as_str().to_owned()))
-                .bind::<Nullable<Array<Text>>, _>(reader.bound_to().map(<[String]>::to_vec))
+                .bind::<Nullable<Array<Text>>, _>(
+                    reader.bound_to().map(|own| own.iter().map(String::from).collect::<Vec<_>>()),
+                )
                 .bind::<Nullable<Text>, _>(by.state)
                 .bind::<Nullable<Timestamptz>, _>(by.since)
                 .bind::<Nullable<Timestamptz>, _>(at)

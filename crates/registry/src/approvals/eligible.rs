@@ -6,20 +6,29 @@
 
 use authority_ids::{DelegationRef, PrincipalRef};
 use authority_model::{
-    proto::approval::{Approval, ApprovalAct},
+    proto::approval::{Approval, ApprovalAct, Asker, Ineligibility},
     schema::{approvals, decisions},
     state::ApprovalState,
 };
 use chrono::{DateTime, Utc};
 
 use super::{evaluation, fresh, handlers::Approvals};
-use crate::flow::{ineligible::Ineligible, prelude::*};
+use crate::flow::{
+    ineligible::{Ineligible, IneligibleReason},
+    prelude::*,
+};
+use authority_api::identity::{may_call, permitted_roles};
 use authority_decision::{Draft, facts::Signature, verdict::AuthorityUsed};
 use authority_evidence::sealed;
-use authority_graph::{Graph, Person, Persons, ProposedAction, TenantHandle, actor};
+use authority_graph::{
+    Barrier, Graph, Person, Persons, ProposedAction, TenantGraph, TenantHandle, actor,
+};
 use authority_ledger::spending;
 
 pub(super) const ACTED: &str = "you have acted on this already";
+/// The operation that approves a request. The same people may decline it.
+pub(crate) const APPROVE: &str = "/authority.approval.v1.ApprovalService/ApproveApproval";
+pub(super) const READS: &str = "your role reads requests and does not decide them";
 pub(super) const UNKNOWN_TENANT: &str = "the tenant was not found";
 const UNKNOWN_ASKER: &str = "an API key that made the request was not found";
 
@@ -29,8 +38,11 @@ pub(crate) struct Eligibility {
     pub(crate) subject: PrincipalRef,
     /// The delegations under which the principal would act.
     pub(crate) chain: Vec<DelegationRef>,
-    /// The people who made the request, or `None` if they can't be determined.
+    /// The people who made the request, or `None` if they can't be determined. Includes the people
+    /// behind API keys.
     pub(crate) requesters: Option<Persons>,
+    /// The people who made the request with their own tokens.
+    pub(crate) askers: Persons,
     /// The number of approvers needed. It is 1 for a delegation's standing approval: each later
     /// decision under the delegation determines how many approvals the action needs.
     pub(crate) needed: i32,
@@ -47,7 +59,7 @@ pub(crate) const APPROVERS: &str = "a person of the tenant in the role approver,
 impl Eligibility {
     /// Returns the eligibility for a held request. The chain contains the delegations that the
     /// request was held under and the delegations that it would use now.
-    pub(super) async fn of(
+    pub(crate) async fn of(
         db: &mut Db,
         graph: &Graph,
         approval: &Approval,
@@ -73,6 +85,7 @@ impl Eligibility {
             subject: approval.subject.as_str().into(),
             chain,
             requesters: requesters(db, graph, approval).await?,
+            askers: askers(db, graph, approval).await?,
             needed: approval.needed,
             roles: approval.roles.clone(),
             actors: APPROVERS,
@@ -87,25 +100,38 @@ impl Eligibility {
         caller: &Caller,
         before: &[ApprovalAct],
     ) -> Result<bool, Error> {
-        let handle = handle.ok_or_else(|| self.refuse(UNKNOWN_TENANT))?;
-        let proposed = self.proposed_action();
-        let proposed = proposed.ok_or_else(|| self.refuse(UNKNOWN_ASKER))?;
         let identity = caller.identity();
-        let who = Person { identity: &identity, email: caller.email() };
+        self.permits(handle, Person { identity: &identity, email: caller.email() }, before)
+    }
+
+    /// Checks a person as [`Self::may_act`] checks a caller. The person's role is not considered.
+    pub(crate) fn permits(
+        &self,
+        handle: Option<&TenantHandle>,
+        who: Person<'_>,
+        before: &[ApprovalAct],
+    ) -> Result<bool, Error> {
+        let handle = handle.ok_or_else(|| self.unreadable(UNKNOWN_TENANT))?;
+        let proposed = self.proposed_action();
+        let proposed = proposed.ok_or_else(|| self.unreadable(UNKNOWN_ASKER))?;
         let tenant = handle.read();
         if before.iter().any(|act| tenant.are_one(who, actor(act))) {
-            return Err(self.refuse(ACTED));
+            return Err(self.refuse(IneligibleReason::ActedAlready, ACTED));
         }
         let Some(barrier) = tenant.barrier(proposed, who) else { return Ok(false) };
         let self_approves = tenant.profile.self_approval && barrier.is_own_interest();
         if self_approves && self.needed == 1 {
             return Ok(true);
         }
-        let mut rule = barrier.to_string();
-        if self_approves {
-            rule += "; the tenant's `self_approval` applies only where one approval is needed";
+        let mut error = self.refuse(self.reason(&tenant, barrier, who), &barrier.to_string());
+        if let Error::NotEligible(Ineligible { remedy: Some(remedy), .. }) = &mut error
+            && self_approves
+        {
+            remedy.push_str(
+                "; the tenant's `self_approval` applies only where one approval is needed",
+            );
         }
-        Err(self.refuse(&rule))
+        Err(error)
     }
 
     /// Checks that the caller isn't on the requesting side. Their earlier acts are not considered.
@@ -116,13 +142,29 @@ impl Eligibility {
         handle: Option<&TenantHandle>,
         caller: &Caller,
     ) -> Result<(), Error> {
-        let handle = handle.ok_or_else(|| self.refuse(UNKNOWN_TENANT))?;
-        let proposed = self.proposed_action().ok_or_else(|| self.refuse(UNKNOWN_ASKER))?;
+        let handle = handle.ok_or_else(|| self.unreadable(UNKNOWN_TENANT))?;
+        let proposed = self.proposed_action().ok_or_else(|| self.unreadable(UNKNOWN_ASKER))?;
         let identity = caller.identity();
         let who = Person { identity: &identity, email: caller.email() };
-        match handle.read().barrier(proposed, who) {
-            Some(barrier) => Err(self.refuse(&barrier.to_string())),
+        let tenant = handle.read();
+        match tenant.barrier(proposed, who) {
+            Some(barrier) => {
+                Err(self.refuse(self.reason(&tenant, barrier, who), &barrier.to_string()))
+            }
             None => Ok(()),
+        }
+    }
+
+    /// Returns the code of a barrier.
+    fn reason(&self, tenant: &TenantGraph, barrier: Barrier, who: Person<'_>) -> IneligibleReason {
+        match barrier {
+            Barrier::Unreadable => IneligibleReason::Unreadable,
+            Barrier::Inactive => IneligibleReason::Suspended,
+            Barrier::Subject => IneligibleReason::Subject,
+            Barrier::Requester if tenant.is_among(who, &self.askers) => IneligibleReason::Asker,
+            Barrier::Requester => IneligibleReason::KeyMaker,
+            Barrier::Owner => IneligibleReason::Owner,
+            Barrier::Delegator => IneligibleReason::Delegator,
         }
     }
 
@@ -152,7 +194,7 @@ impl Eligibility {
     }
 
     /// The error for a rule, with a remedy: the roles that could act instead, without names.
-    pub(super) fn refuse(&self, rule: &str) -> Error {
+    pub(super) fn refuse(&self, reason: IneligibleReason, rule: &str) -> Error {
         let mut remedy = format!(
             "another person must act: {}; not the requester or the agent, nor anyone who created or rotated the \
              requesting API key, owns an agent in the chain or delegated in it",
@@ -162,7 +204,12 @@ impl Eligibility {
             remedy.push_str("; at least one approver must have the role ");
             remedy.push_str(role);
         }
-        Error::NotEligible(Ineligible { rule: rule.to_owned(), remedy: Some(remedy) })
+        Error::NotEligible(Ineligible { reason, rule: rule.to_owned(), remedy: Some(remedy) })
+    }
+
+    /// The error if data about the requesting side cannot be read.
+    pub(super) fn unreadable(&self, rule: &str) -> Error {
+        self.refuse(IneligibleReason::Unreadable, rule)
     }
 }
 
@@ -181,6 +228,9 @@ impl Approvals {
         let now = self.registry.clock.now();
         let read = self.registry.store.read_tx(&caller.scope(), async move |db| {
             let eligibility = Eligibility::of(db, &graph, &own, now).await?;
+            if !may_call(APPROVE, &by) {
+                return Err(eligibility.refuse(IneligibleReason::Role, READS));
+            }
             let handle = graph.tenant(&row_id(&own.tenant_id)?)?;
             eligibility.may_act(handle.as_ref(), &by, &own.acts)
         });
@@ -212,6 +262,23 @@ impl Approvals {
     }
 }
 
+/// Returns the parts of a refusal as the API shows them.
+pub(super) fn shown(why: Ineligible) -> Ineligibility {
+    Ineligibility {
+        reason: why.reason.word().to_owned(),
+        permitted_roles: permitted_roles(APPROVE),
+        rule: why.rule,
+        remedy: why.remedy.unwrap_or_default(),
+    }
+}
+
+/// Returns the people who made the request with their own tokens.
+async fn askers(db: &mut Db, graph: &Graph, approval: &Approval) -> QueryResult<Persons> {
+    let people = approval.requested_by.iter().filter(|asker| asker.kind == "person");
+    let people: Vec<Asker> = people.cloned().collect();
+    Ok(graph.persons(&people, &emails(db, approval).await?).unwrap_or_default())
+}
+
 /// Returns the people who made the request, including the people behind API keys. `None` if a
 /// person can't be determined.
 pub(crate) async fn requesters(
@@ -219,7 +286,10 @@ pub(crate) async fn requesters(
     graph: &Graph,
     approval: &Approval,
 ) -> QueryResult<Option<Persons>> {
-    let row = approvals::table.find(&approval.id).select(approvals::asker_emails);
-    let emails: Vec<String> = row.first(db).await?;
-    Ok(graph.persons(&approval.requested_by, &emails))
+    Ok(graph.persons(&approval.requested_by, &emails(db, approval).await?))
+}
+
+/// Returns the e-mail addresses of the people who made the request.
+async fn emails(db: &mut Db, approval: &Approval) -> QueryResult<Vec<String>> {
+    approvals::table.find(&approval.id).select(approvals::asker_emails).first(db).await
 }

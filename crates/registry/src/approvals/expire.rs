@@ -1,9 +1,14 @@
-//! Expires requests that waited too long, or were approved and not used.
+//! Expires requests that waited too long, or were approved and not used. Removes the codes by which
+//! older requests were compared.
 
 use std::time::Duration;
 
-use authority_model::{schema::approvals, state::ApprovalState};
-use chrono::{DateTime, Utc};
+use authority_model::{
+    schema::{approval_facts, approvals},
+    state::ApprovalState,
+    wire::Time,
+};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::flow::prelude::*;
 use authority_process::{clock::Clock, worker::Worker};
@@ -12,6 +17,9 @@ use authority_store::{self as store, Scope, Store};
 const EVERY: Duration = Duration::from_secs(10);
 /// How many requests one transaction expires.
 const MOST: i64 = 10_000;
+
+/// How long requests are compared with later ones, which can wait for 30 days.
+const COMPARED: TimeDelta = TimeDelta::days(90 + 30);
 
 /// Expires requests every ten seconds. Commands check a request's expiry themselves. This worker
 /// updates the stored state for readers.
@@ -38,7 +46,9 @@ async fn expire_due(store: Store, now: DateTime<Utc>) -> Result<(), store::Error
             approvals::state.eq(ApprovalState::Expired),
             approvals::updated_at.eq(clock_timestamp()),
         );
-        Ok::<_, store::Error>(diesel::update(due).set(ended).execute(db).await?)
+        diesel::update(due).set(ended).execute(db).await?;
+        let old = approval_facts::created_at.lt(Time::from(now - COMPARED));
+        Ok::<_, store::Error>(diesel::delete(approval_facts::table.filter(old)).execute(db).await?)
     });
     expired.await.map(drop)
 }

@@ -5,6 +5,7 @@
 //! digest matches the digest that approvers sign.
 
 use authority_model::{
+    proto::approval::Approval,
     schema::{approvals, decisions},
     wire::Json,
 };
@@ -28,14 +29,29 @@ pub(super) async fn check(
     if !is_approving {
         return Ok(());
     }
+    let shown = request(db, decision_id, question).await?;
+    shown.map(drop).ok_or(Error::Refused(ErrorCode::RequestErased))
+}
+
+/// Returns the request of a held decision. `None` if it was erased or its digest differs.
+pub(super) async fn request(
+    db: &mut Db,
+    decision_id: &str,
+    question: &[u8; 32],
+) -> QueryResult<Option<Json>> {
     let held: Option<(Vec<u8>, Vec<u8>)> = decisions::table
         .find(decision_id)
         .select((decisions::record, decisions::context))
         .first(db)
         .await
         .optional()?;
-    let shown = held.and_then(|(record, context)| read(&record, &context, question));
-    shown.map(drop).ok_or(Error::Refused(ErrorCode::RequestErased))
+    Ok(held.and_then(|(record, context)| read(&record, &context, question)))
+}
+
+/// Returns the request that an approval is for. `None` if it was erased or its digest differs.
+pub(crate) async fn asked(db: &mut Db, approval: &Approval) -> QueryResult<Option<Json>> {
+    let digest = digest(db, &approval.id).await?;
+    request(db, &approval.decision_id, &digest).await
 }
 
 /// Returns the digest of the request that an approval is for.

@@ -25,6 +25,9 @@ impl RecordRow for Approval {
         if let Some(action) = &by.action {
             query = query.filter(approvals::action.eq(action));
         }
+        if let Some(after) = by.expires_after {
+            query = query.filter(approvals::expires_at.gt(after));
+        }
         query
     }
 

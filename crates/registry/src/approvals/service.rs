@@ -3,7 +3,15 @@
 use authority_model::{proto::approval::*, service::ApprovalService};
 use tonic::Response;
 
-use super::{act::ApproverAct, acted::Shown, handlers::Approvals, list::Order, reality, show};
+use super::{
+    act::ApproverAct,
+    acted::Shown,
+    decidable::Decider,
+    eligible,
+    handlers::Approvals,
+    list::{self, Order, Rows},
+    reality, show,
+};
 use crate::flow::prelude::*;
 use authority_api::{identity::caller, named_tenant, page, page_token::PageTokens};
 
@@ -18,18 +26,24 @@ impl ApprovalService for Approvals {
         let tokens = PageTokens::of(&registry.keys, &caller, &by);
         let window = Window::of(by.page(), &tokens)?;
         named_tenant::known(&registry.store, &caller, by.tenant_id.as_deref()).await?;
-        let reader = caller.clone();
+        let (reader, graph, now) = (caller.clone(), self.graph.clone(), registry.clock.now());
+        // A list of requests that the caller may decide has no other requests.
+        let marks = list::is_pending(&by) && !by.for_me;
         let read = registry.store.read_tx(&caller.scope(), async move |db| {
-            let found = order.read(db, &reader, &by, &window).await;
-            Ok::<_, Error>((found?, window.size))
+            let decider = Decider { graph: &graph, caller: &reader, now };
+            let mut found = order.read(db, &decider, &by, &window, &tokens).await?;
+            if marks {
+                decider.fill(db, &mut found.rows).await?;
+            }
+            Ok::<_, Error>((found, window.size, tokens))
         });
-        let ((mut approvals, total), size) = read.await?;
+        let (Rows { rows: mut approvals, total, places }, size, tokens) = read.await?;
         let mut goes_on = page::cut(&mut approvals, size);
         goes_on |= show::cut(registry, &caller, &mut approvals).await?;
         show::fill_computed(registry, &caller, &mut approvals).await?;
         goes_on |= page::cut(&mut approvals, size);
-        let last = approvals.last().filter(|_| goes_on);
-        let next_page_token = last.and_then(|last| order.place_of(last, &tokens));
+        let next_page_token =
+            if goes_on { order.token(&approvals, &places, &tokens) } else { None };
         let total = total.map(|total| i32::try_from(total).unwrap_or(i32::MAX));
         Ok(Response::new(ListApprovalsResponse { approvals, next_page_token, total }))
     }
@@ -46,15 +60,14 @@ impl ApprovalService for Approvals {
         let mut found: Response<Approval> = self.registry.get(call).await?;
         let approval = found.get_mut();
         show::one(&self.registry, &caller, approval).await?;
-        approval.similar = show::similar(&self.registry, &caller, approval).await?;
+        approval.declined_before = show::declined_before(&self.registry, &caller, approval).await?;
         if let Some((would_be, reality)) = self.would_be(&caller, approval).await? {
             (approval.would_be, approval.reality) = (Some(would_be), reality);
             reality::fill(&self.registry, &caller, std::slice::from_mut(approval)).await?;
         }
         let ineligible = self.not_eligible(&caller, approval).await?;
         approval.not_eligible = ineligible.as_ref().map(ToString::to_string);
-        approval.ineligibility = ineligible
-            .map(|why| Ineligibility { rule: why.rule, remedy: why.remedy.unwrap_or_default() });
+        approval.ineligibility = ineligible.map(eligible::shown);
         approval.authenticate_again = self.authenticate_again(&caller, approval)?;
         Ok(found)
     }
@@ -63,14 +76,17 @@ impl ApprovalService for Approvals {
         let asked = call.get_ref();
         let said = ApproverAct::Approve(asked.comment.clone());
         let (digest, reviewed) = (asked.request_digest.clone(), asked.reviewed.clone());
-        self.act(call, said, Shown { digest, reviewed, for_seconds: None }).await
+        let presentation = asked.presentation_version.clone();
+        self.act(call, said, Shown { digest, presentation, reviewed, for_seconds: None }).await
     }
 
     async fn decline_approval(&self, call: Request<DeclineApprovalRequest>) -> Reply<Approval> {
         let asked = call.get_ref();
         let said = ApproverAct::Decline(asked.reason.clone());
         let (digest, for_seconds) = (asked.request_digest.clone(), asked.for_seconds);
-        self.act(call, said, Shown { digest, for_seconds, ..Shown::default() }).await
+        let presentation = asked.presentation_version.clone();
+        let shown = Shown { digest, presentation, for_seconds, ..Shown::default() };
+        self.act(call, said, shown).await
     }
 
     async fn withdraw_approval(&self, call: Request<WithdrawApprovalRequest>) -> Reply<Approval> {

@@ -11,7 +11,10 @@ use authority_model::{
 use chrono::{DateTime, Utc};
 use diesel::sql_types::{Array, Bytea, Jsonb, Text, Timestamptz};
 
-use super::{named, question, reality};
+use super::{
+    named, question, reality,
+    similar::{Comparisons, compared},
+};
 use crate::flow::prelude::*;
 use authority_api::page;
 use authority_evidence::digest_text;
@@ -39,20 +42,24 @@ pub(super) async fn fill_computed(
     let policies = rows.iter().flat_map(|row| &row.policies).map(|policy| policy.id.clone());
     let policies = policies.collect();
     let now = registry.clock.now();
+    let pending = compared(rows);
     let any_declined = rows.iter().any(|row| row.known_state() == Some(ApprovalState::Declined));
     let read = registry.store.read_tx(&caller.scope(), async move |db| {
         let (held, described) = (held(db, decisions).await?, described(db, policies).await?);
         let (digests, earlier) = (digests(db, &ids).await?, earlier(db, &ids).await?);
         let declined = if any_declined { declined(db, &ids, now).await? } else { HashMap::new() };
-        Ok::<_, store::Error>((digests, held, described, earlier, declined))
+        let comparisons = Comparisons::of(db, &pending).await?;
+        Ok::<_, store::Error>((digests, held, described, earlier, declined, comparisons))
     });
-    let (digests, held, described, mut earlier, declined) = read.await?;
+    let (mut digests, held, described, mut earlier, declined, mut comparisons) = read.await?;
     for row in &mut *rows {
         row.declined_until = declined.get(&row.id).copied();
-        let Some(digest) = digests.get(&row.id) else { continue };
+        comparisons.put(row);
+        let Some((digest, justification)) = digests.remove(&row.id) else { continue };
         let asked = held.get(&row.decision_id);
-        row.request = asked.and_then(|(record, context)| question::read(record, context, digest));
-        row.request_digest = digest_text(digest);
+        row.request = asked.and_then(|(record, context)| question::read(record, context, &digest));
+        row.request_digest = digest_text(&digest);
+        row.justification = justification;
         row.earlier = earlier.remove(&row.id).unwrap_or_default();
         name(&mut row.policies, &described);
     }
@@ -93,22 +100,29 @@ pub(super) async fn cut(
         Ok::<_, store::Error>(sizes)
     });
     let sizes: HashMap<String, i32> = read.await?.into_iter().collect();
+    // A context is shown as it is, and as people see it.
     let size = |row: &Approval| {
         let bytes = sizes.get(&row.decision_id).copied().unwrap_or_default();
-        usize::try_from(bytes).unwrap_or_default()
+        usize::try_from(bytes).unwrap_or_default().saturating_mul(2)
     };
     let all = rows.len();
     Ok(page::cut_by(rows, all, size))
 }
 
-/// Returns the digest of each approval's request.
-async fn digests(db: &mut Db, ids: &[String]) -> QueryResult<HashMap<String, [u8; 32]>> {
-    let rows: Vec<(String, Vec<u8>)> = approvals::table
+/// The digest of a request, and the requester's own reason.
+type Asked = ([u8; 32], Option<String>);
+
+/// Returns the digest of each approval's request, and the reason of its requester.
+async fn digests(db: &mut Db, ids: &[String]) -> QueryResult<HashMap<String, Asked>> {
+    let rows: Vec<(String, Vec<u8>, Option<String>)> = approvals::table
         .filter(approvals::id.eq_any(ids))
-        .select((approvals::id, approvals::request_digest))
+        .select((approvals::id, approvals::request_digest, approvals::justification))
         .load(db)
         .await?;
-    Ok(rows.into_iter().filter_map(|(id, digest)| Some((id, digest.try_into().ok()?))).collect())
+    let asked = |(id, digest, justification): (String, Vec<u8>, Option<String>)| {
+        Some((id, (digest.try_into().ok()?, justification)))
+    };
+    Ok(rows.into_iter().filter_map(asked).collect())
 }
 
 /// Records and contexts of decisions.
@@ -218,7 +232,7 @@ impl From<Before> for EarlierApproval {
 }
 
 /// Declined requests of the same subject and action, newest first. Their digest differs.
-const SIMILAR: &str = "
+const DECLINED_BEFORE: &str = "
     SELECT shown.id AS later, before.id, before.state, before.acts,
            before.declined_at AS at
     FROM approvals shown JOIN approvals before
@@ -227,18 +241,19 @@ const SIMILAR: &str = "
         AND before.request_digest <> shown.request_digest AND before.created_at < shown.created_at
     WHERE shown.id = $1 ORDER BY before.created_at DESC LIMIT 20";
 
-/// Returns declined requests of the same agent that are similar to a request.
+/// Returns requests of the same agent for the same action that were declined before.
 ///
 /// # Errors
 /// If the store cannot be read.
-pub(super) async fn similar(
+pub(super) async fn declined_before(
     registry: &Registry,
     caller: &Caller,
     row: &Approval,
 ) -> Result<Vec<EarlierApproval>, Error> {
     let id = row.id.clone();
     let read = registry.store.read_tx(&caller.scope(), async move |db| {
-        let rows: Vec<Before> = diesel::sql_query(SIMILAR).bind::<Text, _>(id).load(db).await?;
+        let rows: Vec<Before> =
+            diesel::sql_query(DECLINED_BEFORE).bind::<Text, _>(id).load(db).await?;
         Ok::<_, store::Error>(rows)
     });
     Ok(read.await?.into_iter().map(EarlierApproval::from).collect())
