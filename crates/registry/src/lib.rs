@@ -6,13 +6,17 @@
 mod approvals;
 mod delegations;
 mod flow;
+mod messages;
 mod personal_data;
 mod policies;
 mod programme;
 mod reality;
 mod records;
 mod services;
+mod similar_name;
 mod states;
+mod stops;
+mod unknown_names;
 mod webhook_endpoint;
 
 pub use approvals::{Approvals, expire as expire_approvals, measure_waiting};
@@ -21,6 +25,9 @@ pub use flow::{
     error::Error,
     issuers::Issuers,
     registry::{AfterCommit, Destinations, Registry},
+};
+pub use messages::{
+    ChatPost, MailError, MailSettings, MailTls, Mailer, MessageParts, Post, messages,
 };
 pub use personal_data::{PersonalData, erase_by_age};
 pub use programme::expire_certifications;

@@ -1,8 +1,6 @@
 //! The blast radius of a delegation or principal: the delegations and agents that would lose
 //! authority if it were revoked.
 
-use std::collections::{BTreeSet, HashSet};
-
 use authority_model::{
     proto::{
         delegation::{
@@ -11,11 +9,11 @@ use authority_model::{
         registry::Principal,
     },
     schema::delegations,
-    state::DelegationState,
 };
 use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use tonic::Response;
 
+use super::line::newest_id;
 use crate::flow::{operations::or_not_found, prelude::*};
 
 /// The number of delegations and agents listed if the request sets no limit.
@@ -43,6 +41,19 @@ const OF_PRINCIPAL: &str = "WITH RECURSIVE live AS NOT MATERIALIZED ( \
         (SELECT count(*) FROM acting) AS agent_total, \
         ARRAY(SELECT id FROM reached ORDER BY depth, id LIMIT $4) AS delegation_ids, \
         ARRAY(SELECT id FROM acting ORDER BY id LIMIT $4) AS agents";
+
+/// Finds a delegation, `$2`, and all delegations below it that are not revoked, without those below a
+/// revoked one. The result is as in the other query, and includes the delegate of `$2`.
+const OF_DELEGATION: &str = "WITH RECURSIVE reached AS ( \
+        SELECT id, delegate_id, depth FROM delegations WHERE tenant_id = $1 AND id = $2 \
+        UNION \
+        SELECT below.id, below.delegate_id, below.depth FROM reached JOIN delegations AS below \
+        ON below.tenant_id = $1 AND below.parent_id = reached.id AND below.state <> 'revoked' \
+    ), acting AS (SELECT DISTINCT delegate_id AS id FROM reached) \
+    SELECT (SELECT count(*) FROM reached) AS delegation_total, \
+        (SELECT count(*) FROM acting) AS agent_total, \
+        ARRAY(SELECT id FROM reached ORDER BY depth, id LIMIT $3) AS delegation_ids, \
+        ARRAY(SELECT id FROM acting ORDER BY id LIMIT $3) AS agents";
 
 #[derive(QueryableByName)]
 struct Reached {
@@ -74,23 +85,9 @@ pub(crate) async fn of_principal(
             .bind::<BigInt, _>(most)
             .get_result(db)
             .await?;
-        let delegations = delegations::table
-            .filter(delegations::tenant_id.eq(&principal.tenant_id))
-            .filter(delegations::id.eq_any(&reached.delegation_ids))
-            .order((delegations::depth, delegations::id))
-            .select(Delegation::as_select())
-            .load(db)
-            .await?;
-        Ok::<_, Error>((reached, delegations))
+        radius(db, &principal.tenant_id, reached).await.map_err(Error::from)
     });
-    let (reached, delegations) = read.await?;
-    Ok(Response::new(BlastRadius {
-        delegations,
-        agents: reached.agents,
-        last_used: None,
-        delegation_total: counted(reached.delegation_total),
-        agent_total: counted(reached.agent_total),
-    }))
+    Ok(Response::new(read.await?))
 }
 
 /// Returns a delegation and the delegations below it, nearest first. A renewed delegation is
@@ -101,44 +98,42 @@ pub(crate) async fn of_delegation(
 ) -> Reply<BlastRadius> {
     let (caller, request) = admitted(call)?;
     let whose = caller.scope();
-    let chain = registry.store.read_tx(&whose, async move |db| {
+    let most = i64::from(request.limit.unwrap_or(LISTED));
+    let read = registry.store.read_tx(&whose, async move |db| {
         let id = &request.id;
-        let mut first = or_not_found(Delegation::find(db, caller.tenant(), id, false).await, id)?;
-        while let Some(next) = first.renewed_by.take() {
-            first = or_not_found(Delegation::find(db, caller.tenant(), &next, false).await, &next)?;
-        }
-        let below = delegations::table
-            .filter(delegations::tenant_id.eq(first.tenant_id()))
-            .filter(delegations::root_id.eq(&first.root_id))
-            .filter(delegations::depth.gt(first.depth))
-            .order((delegations::depth, delegations::id))
-            .select(Delegation::as_select())
-            .load(db)
+        let named = or_not_found(Delegation::find(db, caller.tenant(), id, false).await, id)?;
+        let tenant_id = named.tenant_id();
+        let newest = newest_id(db, tenant_id, row_id(&named.id)?).await?;
+        let newest = newest.map_or_else(|| named.id.clone(), String::from);
+        let reached: Reached = diesel::sql_query(OF_DELEGATION)
+            .bind::<Text, _>(tenant_id)
+            .bind::<Text, _>(newest)
+            .bind::<BigInt, _>(most)
+            .get_result(db)
             .await?;
-        Ok::<_, Error>((first, below))
+        radius(db, tenant_id, reached).await.map_err(Error::from)
     });
-    let (first, below) = chain.await?;
-    let mut reached = HashSet::from([first.id.clone()]);
-    let mut delegations = vec![first];
-    // The list is in order of depth: a parent always comes before its children.
-    for one in below {
-        let ended = one.known_state() == Some(DelegationState::Revoked);
-        if !ended && one.parent_id.as_ref().is_some_and(|id| reached.contains(id)) {
-            reached.insert(one.id.clone());
-            delegations.push(one);
-        }
-    }
-    let agents: BTreeSet<_> = delegations.iter().map(|one| one.delegate_id.clone()).collect();
-    let agents: Vec<_> = agents.into_iter().collect();
-    Ok(Response::new(BlastRadius {
-        delegation_total: counted(delegations.len()),
-        agent_total: counted(agents.len()),
-        delegations,
-        agents,
-        last_used: None,
-    }))
+    Ok(Response::new(read.await?))
 }
 
-fn counted(number: impl TryInto<i32>) -> i32 {
+/// The answer, with the listed delegations.
+async fn radius(db: &mut Db, tenant_id: &str, reached: Reached) -> QueryResult<BlastRadius> {
+    let delegations = delegations::table
+        .filter(delegations::tenant_id.eq(tenant_id))
+        .filter(delegations::id.eq_any(&reached.delegation_ids))
+        .order((delegations::depth, delegations::id))
+        .select(Delegation::as_select())
+        .load(db)
+        .await?;
+    Ok(BlastRadius {
+        delegations,
+        agents: reached.agents,
+        last_used: None,
+        delegation_total: counted(reached.delegation_total),
+        agent_total: counted(reached.agent_total),
+    })
+}
+
+fn counted(number: i64) -> i32 {
     number.try_into().unwrap_or(i32::MAX)
 }

@@ -15,9 +15,8 @@ use authority_model::{
 use tonic::Response;
 
 use super::{
-    attenuation, blast_radius,
-    delegating_key::{self, DelegatingKey},
-    moves,
+    attenuation, blast_radius, delegating_key, moves,
+    party::Party,
     place::{TO_ITSELF, check_new, check_references, is_to_itself},
     renewal,
 };
@@ -46,6 +45,12 @@ impl RecordRow for Delegation {
         if let Some(root_id) = &by.root_id {
             query = query.filter(delegations::root_id.eq(root_id));
         }
+        if let Some(after) = by.expires_after {
+            query = query.filter(delegations::expires_at.ge(after));
+        }
+        if let Some(before) = by.expires_before {
+            query = query.filter(delegations::expires_at.lt(before));
+        }
         query
     }
 
@@ -65,7 +70,7 @@ impl RecordRow for Delegation {
         }
     }
 
-    /// An API key can only delegate authority that its principals were given.
+    /// A tenant's callers can only delegate authority that their principals were given.
     async fn validate_with_store(
         &self,
         _: &Registry,
@@ -73,8 +78,11 @@ impl RecordRow for Delegation {
         _: Option<&str>,
     ) -> Result<Violations, Error> {
         let mut found = Violations::default();
-        if matches!(caller.kind, CallerKind::Key { .. }) && self.parent_id.is_none() {
-            found.add("parent_id", "is required for API keys");
+        if !caller.is_owner() && self.parent_id.is_none() {
+            found.add(
+                "parent_id",
+                "is required: only the installation's owner creates a delegation without a parent",
+            );
         }
         rules::places("jurisdictions", &self.jurisdictions, &mut found);
         Ok(found)
@@ -95,13 +103,15 @@ impl RecordRow for Delegation {
     /// An API key sees only the delegations that its principals hold or gave.
     fn visible<'a>(query: Self::BoxedQuery<'a>, caller: &Caller) -> Self::BoxedQuery<'a> {
         let CallerKind::Key { principal_ids: own, .. } = &caller.kind else { return query };
-        let gave = delegations::delegator_id.eq_any(own.to_vec());
-        query.filter(gave.or(delegations::delegate_id.eq_any(own.to_vec())))
+        let own = || own.iter().map(String::from);
+        let gave = delegations::delegator_id.eq_any(own());
+        query.filter(gave.or(delegations::delegate_id.eq_any(own())))
     }
 
     fn is_visible(&self, caller: &Caller) -> bool {
         let CallerKind::Key { principal_ids: own, .. } = &caller.kind else { return true };
-        own.iter().any(|id| self.delegator_id.as_ref() == Some(id) || self.delegate_id == *id)
+        let delegator = self.delegator_id.as_deref();
+        own.iter().any(|id| delegator == Some(id.as_str()) || *id == self.delegate_id.as_str())
     }
 
     fn new_id(&self, slug: &str) -> Result<String, InvalidId> {
@@ -113,8 +123,8 @@ impl RecordRow for Delegation {
             check_references(self, tx.db).await?;
             return attenuation::check_narrower(self, was, tx.now);
         }
-        let key = DelegatingKey::of(tx.db, tx.caller, tx.now).await?;
-        check_new(self, key.as_ref(), tx).await.map(drop)
+        let party = Party::of(tx.db, tx.caller, tx.now).await?;
+        check_new(self, party.as_ref(), tx).await.map(drop)
     }
 }
 

@@ -7,5 +7,6 @@ pub(crate) mod delegating_key;
 pub(crate) mod delegation;
 pub(crate) mod line;
 pub(crate) mod moves;
+mod party;
 pub(crate) mod place;
 pub(crate) mod renewal;

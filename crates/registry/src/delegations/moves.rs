@@ -105,6 +105,7 @@ pub(crate) async fn approve(
             subject: was.delegate_id.as_str().into(),
             chain: vec![was.id.as_str().into()],
             requesters: Some(Persons::default()),
+            askers: Persons::default(),
             needed: 1,
             roles: Vec::new(),
             actors: APPROVERS,

@@ -7,7 +7,7 @@ use authority_model::{
 use chrono::{DateTime, Utc};
 use diesel::sql_types::{BigInt, Text, Timestamptz};
 
-use super::{attenuation, delegating_key::DelegatingKey};
+use super::{attenuation, delegating_key::DelegatingKey, party::Party};
 use crate::flow::prelude::*;
 use authority_api::error::ApiError;
 use authority_ids::DelegationId;
@@ -25,13 +25,13 @@ pub(crate) const TO_ITSELF: &str = "must not be the delegator itself";
 /// Checks a new delegation and sets its position. Returns the chain above it, the parent first.
 pub(crate) async fn check_new(
     row: &mut Delegation,
-    key: Option<&DelegatingKey>,
+    party: Option<&Party>,
     tx: &mut WriteTx<'_>,
 ) -> Result<Vec<Delegation>, Error> {
-    set_delegator(row, key, tx.db).await?;
+    set_delegator(row, party, tx.db).await?;
     check_references(row, tx.db).await?;
     let chain = set_place(row, tx).await?;
-    if key.is_some() {
+    if party.is_some() {
         DelegatingKey::check_chain(tx.db, row, &chain).await?;
     }
     Ok(chain)
@@ -51,11 +51,11 @@ pub(crate) fn is_to_itself(row: &Delegation) -> bool {
     row.delegator_id.as_ref() == Some(&row.delegate_id)
 }
 
-/// Sets the delegator to the parent's delegate, if the row has a parent. An API key must act for
-/// that delegate. The parent is not locked yet, because its delegator and delegate never change.
+/// Sets the delegator to the parent's delegate, if the row has a parent. A party must act for that
+/// delegate. The parent is not locked yet, because its delegator and delegate never change.
 async fn set_delegator(
     row: &mut Delegation,
-    key: Option<&DelegatingKey>,
+    party: Option<&Party>,
     db: &mut Db,
 ) -> Result<(), Error> {
     let Some(parent_id) = &row.parent_id else { return Ok(()) };
@@ -67,10 +67,10 @@ async fn set_delegator(
         .await
         .optional()?;
     let (_, delegate_id) = parent
-        .filter(|(gave, has)| key.is_none_or(|key| key.sees(gave, has)))
+        .filter(|(gave, has)| party.is_none_or(|party| party.sees(gave, has)))
         .ok_or_else(|| Error::unknown("delegation.parent_id", parent_id))?;
-    if let Some(key) = key {
-        key.check(&delegate_id)?;
+    if let Some(party) = party {
+        party.check(&delegate_id)?;
     }
     row.delegator_id.get_or_insert(delegate_id);
     if is_to_itself(row) {

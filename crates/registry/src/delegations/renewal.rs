@@ -19,8 +19,9 @@ use chrono::{DateTime, Utc};
 
 use super::{
     counters::{self, Holder, Windows},
-    delegating_key::{DelegatingKey, not_quarantined, participants},
+    delegating_key::{not_quarantined, participants},
     line::line,
+    party::Party,
     place::check_new,
 };
 use crate::flow::{
@@ -53,11 +54,11 @@ pub(crate) async fn renew(
     let (now, by) = (registry.clock.now(), caller.clone());
     let destinations = std::sync::Arc::clone(&registry.destinations);
     let renewed = registry.idempotent(&caller, key, async move |db| {
-        let key = DelegatingKey::of(db, &by, now).await?;
+        let party = Party::of(db, &by, now).await?;
         lock_before(db, by.tenant(), &id, now).await?;
         let was = or_not_found(Delegation::lock(db, by.tenant(), &id).await, &id)?;
-        if let Some(key) = &key {
-            key.check_gave(&was)?;
+        if let Some(party) = &party {
+            party.check_gave(&was)?;
             if was.parent_id.is_none() {
                 let text = "only the owner renews a delegation without a parent";
                 return Err(Error::Role(text.to_owned()));
@@ -74,7 +75,7 @@ pub(crate) async fn renew(
         new.line_id = Some(line(&was).to_owned());
         new.standing.clear();
         let mut tx = WriteTx { db, caller: &by, now, destinations: &destinations };
-        let mut chain = check_new(&mut new, key.as_ref(), &mut tx).await?;
+        let mut chain = check_new(&mut new, party.as_ref(), &mut tx).await?;
         // All rows are locked: no statement below waits for a transaction that waits for the fence.
         hold_fence(db, Fence::Alone).await?;
         chain.insert(0, was.clone());

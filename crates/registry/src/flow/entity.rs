@@ -25,6 +25,13 @@ pub(crate) trait RecordRow: Record + Queries {
     /// Whether decisions depend on the record. The response to a write is then sent after the graph
     /// has applied the write.
     const AUTHORITY: bool = false;
+    /// Whether the record stops something. A call that is repeated after its record has ended stops
+    /// again, even with the same idempotency key.
+    const IS_STOP: bool = false;
+    /// The fields that callers of a tenant may change by PATCH. Only the installation's owner may
+    /// change the others. A field that decisions read belongs here only if a change of it can't
+    /// permit more, or if `before_save` refuses such a change.
+    const TENANT_CHANGES: &'static [&'static str] = &[];
 
     /// Returns the rows that match a list request's own filters. Filters are, for example, the
     /// state and whether deleted records are included.
@@ -212,7 +219,12 @@ pub(crate) trait SoftDelete: RecordRow {
 
 /// A record that suspends authority until the record is lifted. A lifted record can't change.
 pub(crate) trait Stops: RecordRow {
-    fn lift<'c>(db: &'c mut Db, row: &Self, by: &str) -> QueryFuture<'c, Self>;
+    fn lift<'c>(
+        db: &'c mut Db,
+        row: &Self,
+        by: &str,
+        reason: Option<&str>,
+    ) -> QueryFuture<'c, Self>;
 }
 
 /// A request for a special operation on one record. Decisions do not depend on the record.

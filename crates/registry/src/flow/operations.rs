@@ -6,6 +6,7 @@ use std::sync::Arc;
 use authority_model::{
     record::{ByIdRequest, Deleted, Record, RecordRequest, RpcRequest},
     validate::{Validate, Violations},
+    wire::FieldMask,
 };
 use diesel::{
     QueryResult,
@@ -26,6 +27,7 @@ use authority_api::{
     idempotency::{self, Done, IdempotencyKey},
     identity::{Caller, admitted, caller},
 };
+use authority_ids::TenantId;
 use authority_store::{self as store, Transact};
 
 pub(crate) type Reply<T> = Result<Response<T>, Status>;
@@ -38,7 +40,7 @@ impl Registry {
         let key = IdempotencyKey::of(&call)?;
         let (caller, request, mut found) = admit(call)?;
         let (mut row, _) = request.open();
-        let key = key.map(|key| key.within(row.tenant_id()));
+        let key = key.map(|key| key.within(TenantId::parse(row.tenant_id()).ok().as_ref()));
         found.within(C::FIELD, |found| {
             row.reject_output_only(found);
             if let Some(state) = final_state(&row).filter(|_| !C::Record::may_begin_final()) {
@@ -48,6 +50,9 @@ impl Registry {
             row.validate_record(found);
         });
         let examined = examined::<C>(row.validate_with_store(self, &caller, None).await, found)?;
+        if let Some(key) = key.as_ref().filter(|_| C::Record::IS_STOP) {
+            self.free_ended::<C::Record>(&caller, key).await?;
+        }
         let (now, by, destinations) =
             (self.clock.now(), caller.clone(), Arc::clone(&self.destinations));
         let made = self.idempotent(&caller, key, async move |db| {
@@ -135,6 +140,9 @@ impl Registry {
             examined?;
             if mask.paths.is_empty() {
                 return Ok::<_, Error>(was);
+            }
+            if by.tenant().is_some() {
+                check_changes(&was, &patch, &mask)?;
             }
             let mut row = was.clone();
             row.merge(patch, &mask);
@@ -252,19 +260,20 @@ impl Registry {
         Ok(tagged(done.reply()))
     }
 
-    /// Lifts a suspension of authority.
+    /// Lifts a suspension of authority. `reason` reads the reason in the request.
     pub(crate) async fn lift<R: Stops, Q: RpcRequest + ByIdRequest + Validate>(
         &self,
         call: Request<Q>,
+        reason: impl FnOnce(&Q) -> Option<String>,
     ) -> Reply<R> {
         let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
         let (caller, request) = admitted(call)?;
-        let (id, by) = (R::address(request.id()), caller.clone());
+        let (id, by, reason) = (R::address(request.id()), caller.clone(), reason(&request));
         let lifted = self.idempotent(&caller, key, async move |db| {
             let was = or_not_found(R::lock(db, by.tenant(), &id).await, &id)?;
             if_match.check(&was)?;
             changeable(&was)?;
-            Ok(R::lift(db, &was, &by.actor).await?)
+            Ok(R::lift(db, &was, &by.actor, reason.as_deref()).await?)
         });
         let lifted = lifted.await?;
         self.wait_for_graph::<R>().await;
@@ -283,6 +292,26 @@ impl Registry {
         F: Transact<M, Error>,
     {
         idempotency::execute(&self.store, &caller.scope(), self.clock.now(), key, work).await
+    }
+
+    /// Frees the key of a call if its record has ended since. A repeated response would report a stop
+    /// that is over.
+    async fn free_ended<R: RecordRow>(
+        &self,
+        caller: &Caller,
+        key: &IdempotencyKey,
+    ) -> Result<(), Error> {
+        let (key, now, within) = (key.clone(), self.clock.now(), caller.tenant().cloned());
+        let freed = self.store.write_tx(&caller.scope(), async move |db| {
+            let Some(first) = key.find(db, now).await? else { return Ok::<_, Error>(()) };
+            let made: Done<R> = first.read()?;
+            let row = R::find(db, within.as_ref(), made.message.id(), true).await.optional()?;
+            if row.is_none_or(|row| changeable(&row).is_err()) {
+                key.forget(db, &first).await?;
+            }
+            Ok(())
+        });
+        freed.await
     }
 
     /// Refuses to repeat a response with a secret if the secret's record has ended since, because
@@ -360,6 +389,24 @@ pub(crate) fn changeable<R: RecordRow>(row: &R) -> Result<(), Error> {
             Err(Error::Final { kind: R::KIND, id, state })
         }
     }
+}
+
+/// Refuses changes by a tenant's caller to fields that only the installation's owner may change. A
+/// field with its present value is not a change.
+fn check_changes<R: RecordRow>(was: &R, patch: &R, mask: &FieldMask) -> Result<(), Error> {
+    let differs = |path: &str| {
+        let mut row = was.clone();
+        let mask = FieldMask { paths: vec![path.to_owned()] };
+        Record::merge(&mut row, patch.clone(), &mask);
+        row.encode_to_vec() != was.encode_to_vec()
+    };
+    let owned = mask.distinct().filter(|path| !R::TENANT_CHANGES.contains(path));
+    let owned: Vec<&str> = owned.filter(|path| differs(path)).collect();
+    if owned.is_empty() {
+        return Ok(());
+    }
+    let fields = owned.join("`, `");
+    Err(Error::Role(format!("only the installation's owner changes `{fields}` of a {}", R::KIND)))
 }
 
 fn final_state<R: RecordRow>(row: &R) -> Option<R::State> {

@@ -57,10 +57,12 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         word: "approval",
         query: "SELECT id AS place, tenant_id, id, jsonb_build_object(
-                'action', action, 'subject', subject, 'state', state, 'created_at', created_at) AS data
+                'action', action, 'subject', subject, 'state', state, 'created_at', created_at,
+                'justification', justification) AS data
             FROM approvals
             WHERE ($2 IS NULL OR tenant_id = $2) AND id > $3 AND (
-                EXISTS (SELECT FROM unnest(asker_emails) AS name WHERE person_code($1, name) IS NOT NULL)
+                person_mentioned($1, justification)
+                OR EXISTS (SELECT FROM unnest(asker_emails) AS name WHERE person_code($1, name) IS NOT NULL)
                 OR EXISTS (SELECT FROM unnest(requested_by) AS asker
                            WHERE person_code($1, asker ->> 'id') IS NOT NULL))
             ORDER BY id LIMIT $4",

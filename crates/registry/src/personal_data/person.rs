@@ -89,6 +89,8 @@ const TOGETHER: &str = "
         WHERE cardinality(people) = 1 AND cardinality(people_emails) = 1
         UNION ALL
         SELECT tenant_id, person, actor FROM state_proposals
+        UNION ALL
+        SELECT tenant_id, author, created_by FROM policy_versions WHERE author IS NOT NULL
     ), together (tenant_id, subject, email, principal_id) AS (
         SELECT tenant_id, external_subject, lower(btrim(email)), id FROM principals
         WHERE principal_class = 'human'
@@ -97,6 +99,8 @@ const TOGETHER: &str = "
         FROM identified
         UNION ALL
         SELECT tenant_id, subject, email, NULL FROM push_subscriptions
+        UNION ALL
+        SELECT tenant_id, subject, email, NULL FROM message_channels WHERE person IS NOT NULL
         UNION ALL
         SELECT tenant_id, person_subject, person_email, NULL FROM webhook_endpoints
         WHERE person_subject IS NOT NULL

@@ -29,9 +29,11 @@ pub(super) const STATEMENTS: &[Statement] = &[
                                 ELSE asker || jsonb_build_object('id', person_code($1, asker ->> 'id')) END
                     FROM unnest(requested_by) WITH ORDINALITY AS a (asker, n) ORDER BY n),
                 asker_emails = ARRAY(SELECT coalesce(person_code($1, name), name)
-                                     FROM unnest(asker_emails) WITH ORDINALITY AS a (name, n) ORDER BY n)
+                                     FROM unnest(asker_emails) WITH ORDINALITY AS a (name, n) ORDER BY n),
+                justification = CASE WHEN person_mentioned($1, justification) THEN NULL ELSE justification END
             WHERE person_in_scope($1, tenant_id) AND (
                 person_acted($1, acts)
+                OR person_mentioned($1, justification)
                 OR EXISTS (SELECT FROM unnest(acts) AS act WHERE person_mentioned($1, act ->> 'comment'))
                 OR EXISTS (SELECT FROM unnest(requested_by) AS asker
                            WHERE person_code($1, asker ->> 'id') IS NOT NULL)
@@ -75,6 +77,12 @@ pub(super) const STATEMENTS: &[Statement] = &[
                                       FROM unnest(people_emails) WITH ORDINALITY AS a (name, n) ORDER BY n)
             WHERE person_in_scope($1, tenant_id) AND EXISTS (
                 SELECT FROM unnest(people || people_emails) AS name WHERE person_code($1, name) IS NOT NULL)",
+    },
+    // An admin may not activate their own text of a policy.
+    Statement {
+        kind: "creators",
+        sql: "UPDATE policy_versions SET author = person_code($1, author)
+            WHERE person_in_scope($1, tenant_id) AND person_code($1, author) IS NOT NULL",
     },
     Statement {
         kind: "reports",
@@ -142,6 +150,19 @@ pub(super) const STATEMENTS: &[Statement] = &[
         sql: "DELETE FROM push_subscriptions WHERE person_in_scope($1, tenant_id)
               AND (person_code($1, person) IS NOT NULL OR person_code($1, email) IS NOT NULL)",
     },
+    // The messages of a channel are deleted with it. A channel with the person as its substitute stays.
+    Statement {
+        kind: "message_channels",
+        sql: "DELETE FROM message_channels WHERE person_in_scope($1, tenant_id)
+              AND (person_code($1, person) IS NOT NULL OR person_code($1, email) IS NOT NULL)",
+    },
+    Statement {
+        kind: "message_channels",
+        sql: "UPDATE message_channels
+              SET settings = settings - 'substitute' - 'away_until'
+              WHERE person_in_scope($1, tenant_id)
+              AND ($1 -> 'emails') ? lower(btrim(settings ->> 'substitute'))",
+    },
     Statement {
         kind: "console_sessions",
         sql: "DELETE FROM console_sessions WHERE person_in_scope($1, tenant_id)
@@ -161,13 +182,15 @@ pub(super) const STATEMENTS: &[Statement] = &[
               AND (person_code($1, person_subject) IS NOT NULL OR person_code($1, person_email) IS NOT NULL)",
     },
     // Removes the response and the caller of an idempotency key. A repetition with the key is
-    // refused until the key expires.
+    // refused until the key expires. A response may have the salt of an erased context.
     Statement {
         kind: "kept_answers",
         sql: "UPDATE idempotency_keys k SET answer = NULL,
                 caller = CASE WHEN person_code($1, caller) IS NULL THEN caller ELSE '' END
             WHERE person_in_scope($1, tenant_id) AND (
                 person_code($1, caller) IS NOT NULL
+                OR EXISTS (SELECT FROM decisions d
+                           WHERE d.id = k.decision_id AND d.tenant_id = k.tenant_id AND d.context = '')
                 OR EXISTS (SELECT FROM jsonb_object_keys($1 -> 'subjects') AS name
                            WHERE strpos(lower(encode(k.answer, 'escape')), lower(name)) > 0))",
     },

@@ -4,4 +4,5 @@ pub(crate) mod activations;
 pub(crate) mod check;
 pub(crate) mod cost;
 pub(crate) mod policy;
+mod second_person;
 pub(crate) mod versions;

@@ -11,7 +11,7 @@ use authority_model::{
 use super::{
     activations, check,
     cost::{self, InForce},
-    versions,
+    second_person, versions,
 };
 use crate::flow::prelude::*;
 use authority_api::identity::caller;
@@ -22,6 +22,8 @@ use tonic::Response;
 impl RecordRow for Policy {
     type List = ListPoliciesRequest;
     const AUTHORITY: bool = true;
+    const TENANT_CHANGES: &'static [&'static str] =
+        &["state", "name", "description", "cedar", "notes", "tags", "metadata"];
 
     fn filtered(by: &ListPoliciesRequest) -> policies::BoxedQuery<'_, Pg> {
         let mut query = policies::table.into_boxed();
@@ -77,6 +79,12 @@ impl RecordRow for Policy {
     }
 
     async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+        let is_of_tenant = tx.caller.tenant().is_some();
+        match was {
+            None if is_of_tenant => second_person::check_new(self)?,
+            Some(was) if is_of_tenant => second_person::check_change(self, was)?,
+            _ => {}
+        }
         match was {
             None => versions::begin(self, tx).await,
             Some(was) => versions::change(self, was, tx).await,
@@ -183,8 +191,12 @@ impl PolicyService for Registry {
         self.export(call).await
     }
 
-    async fn create_policy(&self, call: Request<CreatePolicyRequest>) -> Reply<Policy> {
+    async fn create_policy(&self, mut call: Request<CreatePolicyRequest>) -> Reply<Policy> {
         let caller = caller(&call)?;
+        // Another person activates a policy of a tenant's admin: it begins as a draft.
+        if let Some(policy) = call.get_mut().policy.as_mut().filter(|_| !caller.is_owner()) {
+            policy.state.get_or_insert_with(|| PolicyState::Draft.to_string());
+        }
         let made = self.create(call).await?;
         self.warned(&caller, made).await
     }

@@ -3,6 +3,8 @@
 //! A new text replaces the text of a draft policy at once. An active policy keeps its text, and a
 //! new text waits until it is activated.
 
+use std::sync::Arc;
+
 use authority_ids::EntityRef;
 use authority_model::{
     proto::registry::*,
@@ -15,6 +17,7 @@ use tonic::Response;
 use super::{
     check::{self, problem_at},
     cost::{self, InForce},
+    second_person,
 };
 use crate::flow::{
     operations::{changeable, or_not_found},
@@ -89,6 +92,7 @@ async fn keep(
             policy_versions::version.eq(version),
             policy_versions::cedar.eq(cedar),
             policy_versions::created_by.eq(&tx.caller.actor),
+            policy_versions::author.eq(tx.caller.identity()),
         ))
         .execute(tx.db)
         .await?;
@@ -103,6 +107,7 @@ pub(crate) async fn activate(
     let (caller, request) = admitted(call)?;
     let within = caller.tenant().cloned();
     let checked = checked(registry, &caller, &request).await;
+    let (graph, by) = (Arc::clone(&registry.graph), caller.clone());
     let active = registry.idempotent(&caller, key, async move |db| {
         let was = or_not_found(Policy::lock(db, within.as_ref(), &request.id).await, &request.id)?;
         if_match.check(&was)?;
@@ -111,6 +116,7 @@ pub(crate) async fn activate(
         if version != checked? {
             return Err(Error::Changed);
         }
+        second_person::check_activation(db, &graph, &by, &was, (&request, version)).await?;
         // If another version is activated, the waiting text keeps waiting.
         let waits = was.draft_version.filter(|draft| *draft != version);
         let active = diesel::update(policies::table.find(&was.id))

@@ -192,7 +192,8 @@ impl Overrider<'_> {
             let requesters = requesters.clone();
             let roles = Vec::new();
             let actors = OWNERS;
-            Eligibility { subject, chain, requesters, needed, roles, actors }
+            let askers = Persons::default();
+            Eligibility { subject, chain, requesters, askers, needed, roles, actors }
         };
         let concerned: Vec<Eligibility> = subjects.map(eligibility).collect();
         before.retain(|act| concerned.iter().all(|one| one.stands(&handle, &as_approval(act))));

@@ -36,7 +36,7 @@ pub(super) async fn begin(
 /// Releases the quarantine if it is still active.
 pub(super) async fn end(db: &mut Db, event: &DriftEvent, actor: &str) -> Result<(), Error> {
     if let Some(quarantine) = active(db, event).await? {
-        Quarantine::lift(db, &quarantine, actor).await?;
+        Quarantine::lift(db, &quarantine, actor, None).await?;
     }
     Ok(())
 }

@@ -148,7 +148,8 @@ impl SnapshotFeed {
         row: RealitySnapshot,
     ) -> Reply<RealitySnapshot> {
         let fed = fed(caller, row)?;
-        let (stored, left) = match key.map(|key| key.within(fed.row.tenant_id())) {
+        let tenant = TenantId::parse(fed.row.tenant_id()).ok();
+        let (stored, left) = match key.map(|key| key.within(tenant.as_ref())) {
             None => {
                 let Outcome { stored, left } = self.store(fed).await;
                 (Response::new(stored?), left)

@@ -46,11 +46,26 @@ pub struct ApiKeys(pub Registry);
 impl RecordRow for ApiKey {
     type List = ListApiKeysRequest;
     const AUTHORITY: bool = true;
+    const TENANT_CHANGES: &'static [&'static str] = &[
+        "label",
+        "scopes",
+        "principal_ids",
+        "ip_allowlist",
+        "decisions_per_second",
+        "expires_at",
+        "notes",
+    ];
 
     fn filtered(by: &ListApiKeysRequest) -> api_keys::BoxedQuery<'_, Pg> {
         let mut query = api_keys::table.into_boxed();
         if let Some(status) = &by.status {
             query = query.filter(api_keys::status.eq(status));
+        }
+        if let Some(after) = by.expires_after {
+            query = query.filter(api_keys::expires_at.ge(after));
+        }
+        if let Some(before) = by.expires_before {
+            query = query.filter(api_keys::expires_at.lt(before));
         }
         query
     }
@@ -93,7 +108,8 @@ impl RecordRow for ApiKey {
         for (index, id) in self.principal_ids.iter().enumerate() {
             known.principal(tx.db, &format!("principal_ids[{index}]"), Some(id)).await?;
         }
-        known.all()
+        known.all()?;
+        check_delegating(self, tx.caller)
     }
 
     async fn before_delete(&self, _tx: &mut WriteTx<'_>) -> Result<(), Error> {
@@ -130,6 +146,18 @@ fn holds(key: &ApiKey, scope: &str) -> bool {
     key.scopes.iter().any(|held| held == scope)
 }
 
+/// Refuses a tenant's caller who would get a key that delegates. With it, an admin could give the
+/// authority of one agent to another agent, and then approve its requests.
+fn check_delegating(key: &ApiKey, by: &Caller) -> Result<(), Error> {
+    if by.tenant().is_none() || !holds(key, delegating_key::SCOPE) {
+        return Ok(());
+    }
+    Err(Error::Role(format!(
+        "only the installation's owner manages keys with the scope `{}`",
+        delegating_key::SCOPE
+    )))
+}
+
 fn live(key: &ApiKey) -> Result<(), Error> {
     if key.known_state() == Some(ApiKeyStatus::Active) {
         return Ok(());
@@ -152,7 +180,8 @@ impl ApiKeys {
             new.validate_record(faults);
         });
         Error::unless_clean(faults)?;
-        let key = key.map(|key| key.within(new.tenant_id()).sealed(self.0.keys.clone()));
+        let tenant = TenantId::parse(new.tenant_id()).ok();
+        let key = key.map(|key| key.within(tenant.as_ref()).sealed(self.0.keys.clone()));
         let (random, keys) = (fresh()?, self.0.keys.clone());
         let (now, by) = (self.0.clock.now(), caller.clone());
         let destinations = Arc::clone(&self.0.destinations);
@@ -200,6 +229,7 @@ impl ApiKeys {
         let rotated = self.0.idempotent(caller, key, async move |db| {
             let was = or_not_found(ApiKey::lock(db, by.tenant(), &id).await, &id)?;
             live(&was)?;
+            check_delegating(&was, &by)?;
             let id = ApiKeyId::parse(&was.id)?;
             let env = was.prefix.split('_').nth(1).unwrap_or_default();
             let Issued { text, code } =

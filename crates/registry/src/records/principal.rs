@@ -17,6 +17,7 @@ const AGENT: &str = "agent";
 impl RecordRow for Principal {
     type List = ListPrincipalsRequest;
     const AUTHORITY: bool = true;
+    const TENANT_CHANGES: &'static [&'static str] = &["display_name", "notes", "tags", "metadata"];
 
     fn filtered(by: &ListPrincipalsRequest) -> principals::BoxedQuery<'_, Pg> {
         let mut query = principals::table.into_boxed();
@@ -71,11 +72,10 @@ impl RecordRow for Principal {
         Ok(id.into())
     }
 
-    async fn before_save(
-        &mut self,
-        _was: Option<&Self>,
-        tx: &mut WriteTx<'_>,
-    ) -> Result<(), Error> {
+    async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+        if tx.caller.tenant().is_some() {
+            check_agent(self, was)?;
+        }
         let mut known = Known::of(row_id(&self.tenant_id)?, Self::KIND);
         known.principal(tx.db, "owner_principal_id", self.owner_principal_id.as_deref()).await?;
         known.all()
@@ -115,6 +115,30 @@ impl RecordRow for Principal {
             .await?;
         Ok(())
     }
+}
+
+/// Refuses a tenant's caller who would write a principal other than an agent, or an agent that is
+/// taken for a person. The address or the `external_subject` of a principal can exclude the person of
+/// a token, and identifies approvers.
+fn check_agent(row: &Principal, was: Option<&Principal>) -> Result<(), Error> {
+    if row.principal_class != AGENT {
+        let text =
+            "only the installation's owner creates and changes principals that are not agents";
+        return Err(Error::Role(text.to_owned()));
+    }
+    if was.is_some() {
+        return Ok(());
+    }
+    if row.email.is_some() || row.external_subject.is_some() {
+        let text =
+            "only the installation's owner sets `email` and `external_subject` of a principal";
+        return Err(Error::Role(text.to_owned()));
+    }
+    if row.known_state().is_some_and(|state| state != PrincipalState::Active) {
+        let text = "only the installation's owner sets the `state` of a principal";
+        return Err(Error::Role(text.to_owned()));
+    }
+    Ok(())
 }
 
 impl_queries!(Principal, principals);

@@ -9,6 +9,8 @@ use crate::flow::prelude::*;
 impl RecordRow for Purpose {
     type List = ListPurposesRequest;
     const AUTHORITY: bool = true;
+    const TENANT_CHANGES: &'static [&'static str] =
+        &["name", "description", "notes", "tags", "metadata"];
 
     fn filtered(by: &ListPurposesRequest) -> purposes::BoxedQuery<'_, Pg> {
         let mut query = purposes::table.into_boxed();

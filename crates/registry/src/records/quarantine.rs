@@ -6,7 +6,7 @@ use authority_model::{
 };
 use diesel::{dsl::sql, sql_types::Text};
 
-use crate::{delegations::line::newest_id, flow::prelude::*};
+use crate::{delegations::line::newest_id, flow::prelude::*, stops};
 use authority_ids::{DelegationId, RecordId};
 
 /// The beginning of a condition: a quarantine's delegation is in the same line as another
@@ -18,6 +18,7 @@ const IS_IN_LINE: &str = "(SELECT coalesce(line_id, id) FROM delegations \
 impl RecordRow for Quarantine {
     type List = ListQuarantinesRequest;
     const AUTHORITY: bool = true;
+    const IS_STOP: bool = true;
 
     fn filtered(by: &ListQuarantinesRequest) -> quarantines::BoxedQuery<'_, Pg> {
         let mut query = quarantines::table.into_boxed();
@@ -78,12 +79,18 @@ impl RecordRow for Quarantine {
 impl_queries!(Quarantine, quarantines);
 
 impl Stops for Quarantine {
-    fn lift<'c>(db: &'c mut Db, row: &Self, by: &str) -> QueryFuture<'c, Self> {
+    fn lift<'c>(
+        db: &'c mut Db,
+        row: &Self,
+        by: &str,
+        reason: Option<&str>,
+    ) -> QueryFuture<'c, Self> {
         diesel::update(quarantines::table.find(&row.id))
             .filter(quarantines::tenant_id.eq(row.tenant_id()))
             .set((
                 quarantines::state.eq(QuarantineState::Released),
                 quarantines::released_by.eq(by),
+                quarantines::release_reason.eq(reason),
                 quarantines::updated_at.eq(clock_timestamp()),
             ))
             .returning(Self::as_returning())
@@ -119,6 +126,10 @@ impl QuarantineService for Registry {
         &self,
         call: Request<ReleaseQuarantineRequest>,
     ) -> Reply<Quarantine> {
-        self.lift(call).await
+        self.lift(call, |request| request.reason.clone()).await
+    }
+
+    async fn get_stop_impact(&self, call: Request<GetStopImpactRequest>) -> Reply<StopImpact> {
+        stops::of(self, call).await
     }
 }

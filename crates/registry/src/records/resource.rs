@@ -7,6 +7,7 @@ use crate::flow::prelude::*;
 impl RecordRow for Resource {
     type List = ListResourcesRequest;
     const AUTHORITY: bool = true;
+    const TENANT_CHANGES: &'static [&'static str] = &["uri", "notes", "tags", "metadata"];
 
     fn filtered(by: &ListResourcesRequest) -> resources::BoxedQuery<'_, Pg> {
         let mut query = resources::table.into_boxed();

@@ -10,6 +10,7 @@ use authority_ids::RecordId;
 impl RecordRow for StopSignal {
     type List = ListStopSignalsRequest;
     const AUTHORITY: bool = true;
+    const IS_STOP: bool = true;
 
     fn filtered(by: &ListStopSignalsRequest) -> stop_signals::BoxedQuery<'_, Pg> {
         let mut query = stop_signals::table.into_boxed();
@@ -51,12 +52,18 @@ impl RecordRow for StopSignal {
 impl_queries!(StopSignal, stop_signals);
 
 impl Stops for StopSignal {
-    fn lift<'c>(db: &'c mut Db, row: &Self, by: &str) -> QueryFuture<'c, Self> {
+    fn lift<'c>(
+        db: &'c mut Db,
+        row: &Self,
+        by: &str,
+        reason: Option<&str>,
+    ) -> QueryFuture<'c, Self> {
         diesel::update(stop_signals::table.find(&row.id))
             .filter(stop_signals::tenant_id.eq(row.tenant_id()))
             .set((
                 stop_signals::state.eq(StopSignalState::Lifted),
                 stop_signals::lifted_by.eq(by),
+                stop_signals::lift_reason.eq(reason),
                 stop_signals::updated_at.eq(clock_timestamp()),
             ))
             .returning(Self::as_returning())
@@ -92,6 +99,6 @@ impl StopSignalService for Registry {
     }
 
     async fn lift_stop_signal(&self, call: Request<LiftStopSignalRequest>) -> Reply<StopSignal> {
-        self.lift(call).await
+        self.lift(call, |request| request.reason.clone()).await
     }
 }

@@ -7,6 +7,8 @@ use crate::flow::prelude::*;
 impl RecordRow for Team {
     type List = ListTeamsRequest;
     const AUTHORITY: bool = true;
+    const TENANT_CHANGES: &'static [&'static str] =
+        &["name", "description", "notes", "tags", "metadata"];
 
     fn filtered(by: &ListTeamsRequest) -> teams::BoxedQuery<'_, Pg> {
         let mut query = teams::table.into_boxed();

@@ -91,7 +91,7 @@ impl RecordRow for Tenant {
     }
 
     fn address(id: &str) -> String {
-        TenantId::complete(id)
+        TenantId::complete(id).into()
     }
 
     async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {

@@ -3,12 +3,24 @@
 use authority_model::{proto::registry::*, schema::tools, service::ToolService, state::ToolState};
 
 use super::{tool_schema, tool_warnings};
-use crate::flow::prelude::*;
-use authority_decision::input_schema::InputAt;
+use crate::{flow::prelude::*, unknown_names};
+use authority_decision::{input_schema::InputAt, milder::MILDER};
 
 impl RecordRow for Tool {
     type List = ListToolsRequest;
     const AUTHORITY: bool = true;
+    const TENANT_CHANGES: &'static [&'static str] = &[
+        "name",
+        "function_signature",
+        "description",
+        "input_schema",
+        "actions",
+        "requires",
+        "access_level",
+        "notes",
+        "tags",
+        "metadata",
+    ];
 
     fn filtered(by: &ListToolsRequest) -> tools::BoxedQuery<'_, Pg> {
         let mut query = tools::table.into_boxed();
@@ -27,16 +39,50 @@ impl RecordRow for Tool {
 
     fn validate_record(&self, found: &mut Violations) {
         tool_schema::faults(self, found);
+        authority_presentation::check(self, found);
     }
 
     async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
         self.warnings = tool_warnings::of(self, was, tx.db).await?;
+        if tx.caller.tenant().is_some() {
+            check_not_milder(&self.warnings)?;
+            if was.is_none() {
+                check_undeclared(self)?;
+                check_not_milder(&tool_warnings::of_new(self, tx.db).await?)?;
+            }
+        }
         self.warnings.extend(tool_schema::warnings(self));
         Ok(())
     }
 
     async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
         references::used_is_free(tx.db, &row_id(&self.tenant_id)?, &self.id).await
+    }
+}
+
+/// Refuses a change that makes terms milder. Only the installation's owner may make it.
+fn check_not_milder(warnings: &[String]) -> Result<(), Error> {
+    match warnings.iter().find_map(|warning| warning.strip_prefix(MILDER)) {
+        None => Ok(()),
+        Some(terms) => Err(Error::Role(format!(
+            "only the installation's owner makes the terms of tools milder: {terms}"
+        ))),
+    }
+}
+
+/// Refuses a new tool with fields that only the installation's owner sets. A presentation is what
+/// approvers are shown. A policy may permit more for a declared effect or risk than for none.
+fn check_undeclared(tool: &Tool) -> Result<(), Error> {
+    let declared = [
+        ("presentation", tool.presentation.is_some()),
+        ("action_declaration", tool.action_declaration.is_some()),
+        ("action_risk_classification", tool.action_risk_classification.is_some()),
+    ];
+    match declared.into_iter().find(|(_, is_set)| *is_set) {
+        None => Ok(()),
+        Some((field, _)) => {
+            Err(Error::Role(format!("only the installation's owner sets `{field}` of a tool")))
+        }
     }
 }
 
@@ -105,5 +151,12 @@ impl ToolService for Registry {
 
     async fn delete_tool(&self, call: Request<DeleteToolRequest>) -> Reply<DeleteToolResponse> {
         self.delete(call).await
+    }
+
+    async fn find_unknown_names(
+        &self,
+        call: Request<FindUnknownNamesRequest>,
+    ) -> Reply<FindUnknownNamesResponse> {
+        unknown_names::find(self, call).await
     }
 }

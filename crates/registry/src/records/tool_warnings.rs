@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use authority_model::{
     proto::registry::Tool,
-    schema::{delegations, tools, uses},
+    schema::{acts_in, delegations, tools, uses},
     state::{DelegationState, ToolState},
 };
 use diesel::{QueryResult, prelude::*};
@@ -27,12 +27,22 @@ const MOST: usize = 20;
 /// The maximum number of actions to check, in order. The check must not delay the write.
 const MOST_LOOKED_AT: usize = 1000;
 
-/// Lists the terms that change when `tool` replaces `was`. The stricter terms come first, then the
-/// milder terms.
-///
-/// Stricter terms have one line for each action in use.
-pub(crate) async fn of(tool: &Tool, was: Option<&Tool>, db: &mut Db) -> QueryResult<Vec<String>> {
-    let (new, old) = (binding_tool(tool.clone()), was.cloned().and_then(binding_tool));
+/// Lists the terms that requests can avoid by naming a new tool. Only the terms of the named tool
+/// apply to such a request. Without a tool, an action needs the access level `execute`.
+pub(crate) async fn of_new(tool: &Tool, db: &mut Db) -> QueryResult<Vec<String>> {
+    let Some(new) = binding_tool(tool.clone()) else { return Ok(Vec::new()) };
+    let others = others(tool, db).await?;
+    let mut in_use = granted_patterns(&tool.tenant_id, db).await?;
+    in_use.extend(workspace_patterns(&tool.tenant_id, db).await?);
+    in_use.extend(others.iter().flat_map(|tool| tool.actions.clone()));
+    let terms = JoinedTerms::of(&new);
+    let avoids =
+        |action: &Pattern| Some(milder(&joined(&others, action).unwrap_or_default(), Some(&terms)));
+    Ok(lines(overlaps(&new.actions, &in_use), MILDER, avoids))
+}
+
+/// Returns the other live tools of the tenant.
+async fn others(tool: &Tool, db: &mut Db) -> QueryResult<Vec<Arc<records::Tool>>> {
     let others: Vec<Tool> = tools::table
         .filter(tools::tenant_id.eq(&tool.tenant_id))
         .filter(tools::id.ne(&tool.id))
@@ -40,7 +50,16 @@ pub(crate) async fn of(tool: &Tool, was: Option<&Tool>, db: &mut Db) -> QueryRes
         .select(Tool::as_select())
         .load(db)
         .await?;
-    let others: Vec<_> = others.into_iter().filter_map(binding_tool).collect();
+    Ok(others.into_iter().filter_map(binding_tool).collect())
+}
+
+/// Lists the terms that change when `tool` replaces `was`. The stricter terms come first, then the
+/// milder terms.
+///
+/// Stricter terms have one line for each action in use.
+pub(crate) async fn of(tool: &Tool, was: Option<&Tool>, db: &mut Db) -> QueryResult<Vec<String>> {
+    let (new, old) = (binding_tool(tool.clone()), was.cloned().and_then(binding_tool));
+    let others = others(tool, db).await?;
     let before: Vec<_> = others.iter().cloned().chain(old.clone()).collect();
     let after: Vec<_> = others.into_iter().chain(new.clone()).collect();
     let granted = granted_patterns(&tool.tenant_id, db).await?;
@@ -78,6 +97,7 @@ fn lines(
     differs: impl Fn(&Pattern) -> Option<Vec<String>>,
 ) -> Vec<String> {
     let mut found = Vec::new();
+    let unchecked = actions.len().saturating_sub(MOST_LOOKED_AT);
     for action in actions.into_iter().take(MOST_LOOKED_AT) {
         let terms = differs(&action).unwrap_or_default();
         if !terms.is_empty() {
@@ -88,6 +108,10 @@ fn lines(
     found.truncate(MOST);
     if more > 0 {
         found.push(format!("{begin}and {more} more actions"));
+    }
+    // A tenant's admin may not make terms milder. A line also refuses a change that was not checked.
+    if unchecked > 0 {
+        found.push(format!("{begin}{unchecked} actions were not checked"));
     }
     found
 }
@@ -139,6 +163,19 @@ async fn granted_patterns(tenant_id: &str, db: &mut Db) -> QueryResult<Vec<Patte
         .await?;
     let texts = actions.into_iter().flatten().chain(used).collect::<BTreeSet<_>>();
     Ok(texts.iter().filter_map(|text| text.parse().ok()).collect())
+}
+
+/// Returns the patterns of the actions that principals may perform in workspaces.
+async fn workspace_patterns(tenant_id: &str, db: &mut Db) -> QueryResult<Vec<Pattern>> {
+    let rows: Vec<Option<String>> = acts_in::table
+        .filter(acts_in::tenant_id.eq(tenant_id))
+        .select(acts_in::allowed_actions_json)
+        .distinct()
+        .load(db)
+        .await?;
+    let lists = rows.iter().flatten().filter_map(|json| serde_json::from_str(json).ok());
+    let texts = lists.flat_map(|patterns: Vec<String>| patterns);
+    Ok(texts.filter_map(|text| text.parse().ok()).collect())
 }
 
 /// Returns the narrower pattern of each overlap between a pattern of the tool and a pattern in use.

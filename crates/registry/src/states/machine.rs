@@ -109,7 +109,7 @@ impl StateMachineService for Registry {
     ) -> Reply<StateMachine> {
         let key = IdempotencyKey::of(&call)?;
         let (caller, request) = admitted(call)?;
-        let key = key.map(|key| key.within(&request.tenant_id));
+        let key = key.map(|key| key.within(TenantId::parse(&request.tenant_id).ok().as_ref()));
         let by = caller.clone();
         let adopted = self.idempotent(&caller, key, async move |db| {
             let found = library::find(db, &request.library_id, &request.library_version).await?;

@@ -5,7 +5,10 @@
 
 use authority_graph::{Barrier, Fence, Graph, Person, TenantHandle, hold_fence};
 
-use crate::flow::{ineligible::Ineligible, prelude::*};
+use crate::flow::{
+    ineligible::{Ineligible, IneligibleReason},
+    prelude::*,
+};
 
 /// The graph, which identifies people. The fence keeps it unchanged until the transaction ends.
 pub(super) struct TwoPeople<'a> {
@@ -30,14 +33,18 @@ impl<'a> TwoPeople<'a> {
         };
         let tenant = graph.fenced(db, &row_id(tenant_id)?, Fence::Shared).await?;
         if tenant.is_none() {
-            return Err(refused("the tenant was not found".to_owned()));
+            let rule = "the tenant was not found".to_owned();
+            return Err(refused(IneligibleReason::Unreadable, rule));
         }
         Ok(Self { graph, tenant })
     }
 
     /// Refuses a person who is not active in the tenant.
     pub(super) fn admit(&self, who: Person<'_>) -> Result<(), Error> {
-        if self.counts(who) { Ok(()) } else { Err(refused(Barrier::Inactive.to_string())) }
+        if self.counts(who) {
+            return Ok(());
+        }
+        Err(refused(IneligibleReason::Suspended, Barrier::Inactive.to_string()))
     }
 
     /// Whether the person counts. The tenant must not have suspended, revoked or deleted them, and
@@ -56,6 +63,6 @@ impl<'a> TwoPeople<'a> {
     }
 }
 
-fn refused(rule: String) -> Error {
-    Error::NotEligible(Ineligible { rule, remedy: None })
+fn refused(reason: IneligibleReason, rule: String) -> Error {
+    Error::NotEligible(Ineligible { reason, rule, remedy: None })
 }

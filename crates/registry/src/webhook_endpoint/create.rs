@@ -36,7 +36,8 @@ impl WebhookEndpoints {
         let sealed = seal(EndpointColumn::Secret, secret.as_bytes()).map_err(Error::from)?;
         let sealed_headers = given.map(|given| seal(EndpointColumn::Headers, &given)).transpose();
         let sealed_headers = sealed_headers.map_err(Error::from)?;
-        let key = key.map(|key| key.within(row.tenant_id()).sealed(keys.clone()));
+        let tenant = TenantId::parse(row.tenant_id()).ok();
+        let key = key.map(|key| key.within(tenant.as_ref()).sealed(keys.clone()));
         let by = caller.clone();
         let made = self.0.idempotent(&caller, key, async move |db| {
             row.resolve_tenant(db, by.tenant()).await?;

@@ -12,6 +12,10 @@ use authority_ids::RecordId;
 
 /// The record type in an endpoint's ID: `svc:endpoint:…`.
 const ID_KIND: &str = "endpoint";
+/// Whether an endpoint is disabled or its deliveries fail.
+const FAILS: &str = "(webhook_endpoints.state = 'disabled' OR EXISTS ( \
+     SELECT FROM webhook_cursors c \
+     WHERE c.endpoint_id = webhook_endpoints.id AND c.failing_since IS NOT NULL))";
 /// The default number of deliveries per second.
 const RATE: i32 = 100;
 
@@ -27,6 +31,9 @@ impl RecordRow for WebhookEndpoint {
             query = query.filter(webhook_endpoints::state.eq(state));
         } else if !by.deleted {
             query = query.filter(webhook_endpoints::deleted_at.is_null());
+        }
+        if by.failing {
+            query = query.filter(diesel::dsl::sql::<Bool>(FAILS));
         }
         query
     }
