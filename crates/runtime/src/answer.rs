@@ -71,6 +71,8 @@ macro_rules! response {
             ready_approval_id: $decided.ready_approval_id.clone().map(Into::into),
             cited_approval: $decided.cited_approval.clone(),
             exceeded_budgets: exceeded_budgets(&$decided.verdict),
+            record: $decided.included.as_ref().map(|included| included.record.clone()),
+            context_salt: $decided.included.as_ref().map(|own| STANDARD.encode(own.context_salt)),
             $($own: $value),*
         }
     };

@@ -7,7 +7,8 @@ use tracing::Span;
 
 use super::{
     cited::cited,
-    decided::Decided,
+    compared::compared_facts,
+    decided::{Decided, IncludedRecord},
     decision_key::DecisionKey,
     explainer::{Denied, Explainer},
     facts::{FactSource, RecordingSettings},
@@ -87,8 +88,7 @@ impl Decider {
         place: &Arc<QueuePlace>,
         turn: &mut Option<Turn>,
     ) -> Result<Reached, ApiError> {
-        let nonce = nonce()?;
-        let signer = self.keys.signer(Purpose::Evidence);
+        let (nonce, signer) = (nonce()?, self.keys.signer(Purpose::Evidence));
         let mut revision = request.at_least_revision.unwrap_or_default();
         let mut pending = None;
         for _ in 0..ROUNDS {
@@ -119,16 +119,16 @@ impl Decider {
             let request = citing.as_ref().unwrap_or(request);
             let asked = asked(operation, request, &facts, &seen, &verdict, at, &nonce);
             let recorded = signed(&asked, &signer)?;
-            let mut decided = self.decided(verdict, &recorded, &facts, at);
+            let mut decided = self.decided(request, verdict, &recorded, &facts, at);
             (decided.cited_approval, decided.insufficient) = (cited_approval, insufficient);
             if ready.is_none() {
                 let graph = &self.facts.graph;
                 decided.requester = requester(graph, caller, handle, request, &decided.verdict);
+                decided.facts = compared_facts(&self.keys, handle, request, &decided.verdict);
             }
             decided.ready_approval_id = ready;
             if request.explain && decided.verdict.decision == Decision::Deny {
-                // Runs before recording, because the response for the idempotency key is written
-                // with the record.
+                // The response for the idempotency key is written with the record.
                 decided.smallest_change = self.smallest_change(request, seen, at, handle).await;
             }
             let entry = self.entry(request, recorded, facts, &decided, key, recording)?;
@@ -163,6 +163,7 @@ impl Decider {
 
     fn decided(
         &self,
+        request: &Request,
         verdict: Verdict,
         recorded: &Recorded,
         facts: &PreparedFacts,
@@ -181,6 +182,8 @@ impl Decider {
             ready_approval_id: None,
             cited_approval: None,
             insufficient: Vec::new(),
+            facts: Vec::new(),
+            included: request.include_record.then(|| included(recorded)),
             smallest_change: None,
             verdict,
         }
@@ -286,6 +289,12 @@ fn nonce() -> Result<String, ApiError> {
 fn signed(asked: &DecidedRequest<'_>, signer: &Signer) -> Result<Recorded, evidence::Error> {
     let signing = tracing::debug_span!("sign");
     signing.in_scope(|| Stage::Sign.time(|| evidence::record(asked, signer)))
+}
+
+/// Returns the record for the response.
+fn included(recorded: &Recorded) -> IncludedRecord {
+    let record = String::from_utf8_lossy(&recorded.record).into_owned();
+    IncludedRecord { record, context_salt: recorded.context_salt }
 }
 
 /// Returns the content of the decision's event, as JSON.

@@ -6,8 +6,19 @@ use authority_ids::{ApprovalRef, DecisionId};
 use authority_model::proto::runtime::CitedApproval;
 use chrono::{DateTime, Utc};
 
-use super::{recorder::InsufficientApproval, requester::Requester};
+use super::{
+    recorder::{ComparedFact, InsufficientApproval},
+    requester::Requester,
+};
 use authority_decision::{Verdict, remedy::Remedy};
+
+/// A record that is part of the response.
+#[derive(Clone)]
+pub struct IncludedRecord {
+    /// The signed text.
+    pub record: String,
+    pub context_salt: [u8; 16],
+}
 
 /// A committed decision.
 #[derive(Clone)]
@@ -29,8 +40,12 @@ pub struct Decided {
     /// Earlier approvals of the held request that no longer suffice.
     pub insufficient: Vec<InsufficientApproval>,
     pub verify_url: String,
+    /// The values by which a held request is compared with others.
+    pub facts: Vec<ComparedFact>,
     /// The requester of a held decision.
     pub requester: Option<Requester>,
+    /// The record, if the request sets `include_record`.
+    pub included: Option<IncludedRecord>,
     /// The explanation of a denial, if the request sets `explain`. It is returned but not recorded.
     pub smallest_change: Option<Remedy>,
 }

@@ -192,14 +192,14 @@ fn of_archive(archived: &Archived) -> Result<DetailsRow, authority_archive::Erro
     let (entry, summary) = (archived.entry()?, archived.summary()?);
     let stored = archived.stored()?;
     Ok(DetailsRow {
-        id: entry.decision_id,
+        id: entry.decision_id.into(),
         decision: summary.decision,
         reason_code: summary.reason_code,
         evaluated_at: summary.evaluated_at,
         record: stored.sealed.record,
         kid: stored.kid,
         signature: stored.signature,
-        approval_id: entry.approval_id,
+        approval_id: entry.approval_id.map(String::from),
     })
 }
 

@@ -65,21 +65,23 @@ impl DecisionFilter {
     /// 400: the reason code is unknown, or the filter has neither a tenant nor a span of time.
     pub fn new(by: ListDecisionsRequest, within: Option<TenantId>) -> Result<Self, ApiError> {
         let filter = Self { by, within };
-        if let Some(code) = &filter.by.reason_code
-            && Reason::from_word(code).is_none()
-        {
-            let near = suggestion(code, Reason::ALL.iter().map(Reason::word));
-            return Err(ApiError::field(
-                "reason_code",
-                format!("`{code}` is not a reason code{near}"),
-            ));
-        }
+        known_reason(filter.by.reason_code.as_deref())?;
         let is_within = filter.has_tenant() || filter.by.since.is_some();
         if filter.narrows() && !is_within {
             // Otherwise the query might read every decision.
             return Err(ApiError::field("tenant_id", "is required with this filter, or `since`"));
         }
         Ok(filter)
+    }
+
+    /// The tenant that the decisions belong to, if the filter has one.
+    pub(super) fn tenant(&self) -> Option<&str> {
+        self.within.as_ref().map(TenantId::as_str).or(self.by.tenant_id.as_deref())
+    }
+
+    /// The filter's other conditions.
+    pub(super) fn conditions(&self) -> &ListDecisionsRequest {
+        &self.by
     }
 
     fn has_tenant(&self) -> bool {
@@ -213,6 +215,13 @@ impl DecisionFilter {
         let violation = Violation::new(field, problem.clone());
         ApiError { message: problem, ..ApiError::invalid(vec![violation]) }
     }
+}
+
+/// Checks that a filter's reason code exists.
+pub(super) fn known_reason(code: Option<&str>) -> Result<(), ApiError> {
+    let Some(code) = code.filter(|code| Reason::from_word(code).is_none()) else { return Ok(()) };
+    let near = suggestion(code, Reason::ALL.iter().map(Reason::word));
+    Err(ApiError::field("reason_code", format!("`{code}` is not a reason code{near}")))
 }
 
 /// Returns the stored words that match a requested decision. A permission with constraints also

@@ -16,10 +16,11 @@ use tonic::Response;
 
 use super::{
     answer,
+    decision_cursor::SETTLED,
     decision_filter::{DecisionFilter, first_id, limit},
-    find::{DecisionQueries, DecisionSummaryRow},
+    decision_summary::DecisionSummaryRow,
+    find::DecisionQueries,
     history::EntityQueries,
-    usage::SETTLED,
 };
 use authority_api::{
     error::ApiError,
@@ -104,7 +105,6 @@ struct ExportRow {
     record: Vec<u8>,
     kid: String,
     signature: Vec<u8>,
-    context: Vec<u8>,
     context_salt: Vec<u8>,
 }
 
@@ -126,10 +126,15 @@ struct Decisions {
 impl Decisions {
     fn line(&self, row: ExportRow) -> ExportDecisionsResponse {
         let pack = answer::pack(&sha256(&row.record), &row.kid, &row.signature);
-        let context = answer::context(&row.context, &row.context_salt);
+        let context = answer::context(&row.found.context, &row.context_salt);
         let context = context.filter(|_| self.with_context);
+        let mut decision = row.found.shown(&self.queries.receipts);
+        if !self.with_context {
+            // They are a part of the context.
+            (decision.amount, decision.currency) = (None, None);
+        }
         ExportDecisionsResponse {
-            decision: Some(self.queries.summary(row.found)),
+            decision: Some(decision),
             record: answer::object(&row.record),
             evidence_pack: Some(pack),
             context,

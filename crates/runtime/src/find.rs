@@ -3,15 +3,15 @@
 use std::time::Instant;
 
 use authority_model::{
-    proto::runtime::{DecisionSummary, ListDecisionsRequest, ListDecisionsResponse},
+    proto::runtime::{ListDecisionsRequest, ListDecisionsResponse},
     schema::decisions,
-    wire::Time,
 };
 use diesel::{pg::Pg, prelude::*};
 
 use super::{
-    answer,
     decision_filter::{DecisionFilter, limit},
+    decision_summary::DecisionSummaryRow,
+    fact_query::FactQuery,
     settings::ReceiptUrls,
 };
 use authority_api::{
@@ -21,26 +21,12 @@ use authority_api::{
     page_token::PageTokens,
 };
 use authority_archive::Archives;
-use authority_decision::Decision;
-use authority_ids::DecisionId;
+use authority_ids::{DecisionId, PrincipalRef};
 use authority_keys::Keys;
 use authority_process::{clock::Clock, compute::ComputePool};
 use authority_store::{self as store, RunQueryDsl, Store};
 
 const PAGE: i32 = 100;
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = decisions, check_for_backend(Pg))]
-pub(super) struct DecisionSummaryRow {
-    pub(super) id: String,
-    tenant_id: String,
-    subject: String,
-    action: String,
-    decision: String,
-    reason_code: String,
-    evaluated_at: Time,
-    approval_id: Option<String>,
-}
 
 /// Reads decisions. Cheap to clone.
 #[derive(Clone)]
@@ -66,16 +52,36 @@ impl DecisionQueries {
         caller: &Caller,
         by: ListDecisionsRequest,
     ) -> Result<ListDecisionsResponse, ApiError> {
-        let scope = caller.scope();
         let size = usize::try_from(by.limit.unwrap_or(PAGE)).unwrap_or_default();
         let tokens = PageTokens::of(&self.keys, caller, &by);
         let before = tokens.read(&by.page_token);
         named_tenant::known(&self.store, caller, by.tenant_id.as_deref()).await?;
-        let filter = DecisionFilter::new(by, scope.tenant.clone())?;
+        let fact = by.fact.clone();
+        let filter = DecisionFilter::new(by, caller.tenant().cloned())?;
         let before = before?.map(|id| String::from_utf8(id).unwrap_or_default());
         let most = i64::try_from(size).unwrap_or(i64::MAX - 1) + 1;
+        let mut found = match fact {
+            Some(fact) => self.list_by_fact(caller, &filter, &fact, before, most).await?,
+            None => self.newest(caller, &filter, before, most).await?,
+        };
+        found.sort_unstable_by(|one, other| other.id.cmp(&one.id));
+        let mut decisions: Vec<_> =
+            found.into_iter().map(|found| found.shown(&self.receipts)).collect();
+        let goes_on = page::cut(&mut decisions, size);
+        let last = decisions.last().map(|last| last.decision_id.as_bytes());
+        let next_page_token = last.filter(|_| goes_on).map(|id| tokens.write(id));
+        Ok(ListDecisionsResponse { decisions, next_page_token })
+    }
+
+    async fn newest(
+        &self,
+        caller: &Caller,
+        filter: &DecisionFilter,
+        before: Option<String>,
+        most: i64,
+    ) -> Result<Vec<DecisionSummaryRow>, ApiError> {
         let (queries, begun) = (filter.newest(before.as_deref(), most), Instant::now());
-        let found = self.store.read_tx(&scope, async move |db| {
+        let found = self.store.read_tx(&caller.scope(), async move |db| {
             limit(db).await?;
             let mut found: Vec<DecisionSummaryRow> = Vec::new();
             for query in queries {
@@ -88,27 +94,28 @@ impl DecisionQueries {
             }
             Ok::<_, store::Error>(found)
         });
-        let mut found = found.await.map_err(|error| filter.fault(error, begun))?;
-        found.sort_unstable_by(|one, other| other.id.cmp(&one.id));
-        let mut decisions: Vec<_> = found.into_iter().map(|found| self.summary(found)).collect();
-        let goes_on = page::cut(&mut decisions, size);
-        let last = decisions.last().map(|last| last.decision_id.as_bytes());
-        let next_page_token = last.filter(|_| goes_on).map(|id| tokens.write(id));
-        Ok(ListDecisionsResponse { decisions, next_page_token })
+        found.await.map_err(|error| filter.fault(error, begun))
     }
 
-    pub(super) fn summary(&self, found: DecisionSummaryRow) -> DecisionSummary {
-        DecisionSummary {
-            verify_url: self.receipts.url(&found.id),
-            decision_id: found.id,
-            tenant_id: found.tenant_id,
-            subject: found.subject,
-            action: found.action,
-            decision: Decision::from_word(&found.decision).map_or(0, answer::word),
-            reason_code: found.reason_code,
-            evaluated_at: Some(found.evaluated_at),
-            approval_id: found.approval_id,
-        }
+    /// Returns a page of the decisions on requests with the value of a declared fact.
+    async fn list_by_fact(
+        &self,
+        caller: &Caller,
+        filter: &DecisionFilter,
+        text: &str,
+        before: Option<String>,
+        most: i64,
+    ) -> Result<Vec<DecisionSummaryRow>, ApiError> {
+        let tenant_id = filter.tenant();
+        let tenant_id =
+            tenant_id.ok_or_else(|| ApiError::field("tenant_id", "is required with `fact`"))?;
+        let query = FactQuery::new(&self.keys, tenant_id, text, self.clock.now());
+        let (query, begun) = (query.filtered(filter), Instant::now());
+        let found = self.store.read_tx(&caller.scope(), async move |db| {
+            Ok::<_, store::Error>(query.newest(db, before, most).await?)
+        });
+        let found = found.await.map_err(|error| filter.fault(error, begun))?;
+        Ok(found.into_iter().map(|found| found.row).collect())
     }
 }
 
@@ -128,7 +135,7 @@ pub(super) fn readable<'q>(
         query = query.filter(decisions::tenant_id.eq(tenant.as_str()));
     }
     if let Some(own) = caller.bound_to() {
-        query = query.filter(decisions::subject.eq_any(own));
+        query = query.filter(decisions::subject.eq_any(own.iter().map(PrincipalRef::as_str)));
     }
     query
 }

@@ -52,6 +52,8 @@ impl Decider {
             asker_email: requester.email.clone(),
             nobody_eligible: requester.nobody_eligible,
             insufficient: decided.insufficient.clone(),
+            facts: decided.facts.clone(),
+            justification: request.justification.clone(),
             declined_for: recording.declined_for,
             limit: recording.open_requests,
         }))

@@ -86,7 +86,8 @@ impl Decider {
         };
         let asked = serde_json_canonicalizer::to_vec(&*request).map_err(fault)?;
         let key = DecisionKey {
-            key: IdempotencyKey::new(&caller, operation, key, &asked).within(&request.tenant_id),
+            key: IdempotencyKey::new(&caller, operation, key, &asked)
+                .within(Some(request.tenant())),
             answer: |decided| R::from(decided).encode_to_vec(),
         };
         let repeat = async |first: First| {

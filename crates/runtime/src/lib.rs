@@ -17,15 +17,19 @@ mod call;
 mod candidates;
 mod changes;
 mod cited;
+mod compared;
 mod decide;
 mod decided;
+mod decision_cursor;
 mod decision_details;
 pub mod decision_filter;
 mod decision_key;
 mod decision_service;
+mod decision_summary;
 mod entity;
 mod explainer;
 mod export;
+mod fact_query;
 mod facts;
 mod fault;
 mod find;
@@ -46,6 +50,7 @@ pub mod recorder;
 mod report;
 mod requester;
 mod runtime_service;
+mod search;
 mod settings;
 mod simulate;
 mod stage;
@@ -81,6 +86,8 @@ use rates::DecisionRates;
 use recorder::Recorder;
 use report::Reports;
 use runtime_service::RuntimeHandlers;
+pub use search::FactIndex;
+use search::SearchHandlers;
 pub use settings::{ReceiptUrls, Settings};
 use simulate::Simulator;
 use tokio_util::sync::CancellationToken;
@@ -109,7 +116,7 @@ pub struct Parts {
 }
 
 /// Returns the services for decisions, and the background work of their streams.
-pub fn services(parts: Parts) -> ([Service; 4], [Worker; 4]) {
+pub fn services(parts: Parts) -> ([Service; 5], [Worker; 4]) {
     let Parts {
         settings,
         clock,
@@ -128,7 +135,7 @@ pub fn services(parts: Parts) -> ([Service; 4], [Worker; 4]) {
     let credentials = Credentials { graph: Arc::clone(&graph) };
     let explainer = Explainer { facts: facts.clone(), pool: pool.clone() };
     let candidates = CandidatePolicies { store: store.clone(), pool: pool.clone() };
-    let (watches, [listener, feed, judge]) =
+    let (watches, [feed, judge]) =
         Watches::new(&clock, &facts, &credentials, &pool, settings.heartbeat, shutdown);
     let queries = DecisionQueries {
         store: store.clone(),
@@ -139,6 +146,7 @@ pub fn services(parts: Parts) -> ([Service; 4], [Worker; 4]) {
         exports: exports.clone(),
         archives,
     };
+    let index = FactIndex::new(store.clone(), keys.clone(), Arc::clone(&graph));
     let decider = Arc::new(Decider {
         settings,
         clock: clock.clone(),
@@ -150,6 +158,8 @@ pub fn services(parts: Parts) -> ([Service; 4], [Worker; 4]) {
         recorder,
         explainer: explainer.clone(),
     });
+    let entities = EntityQueries { store: store.clone(), keys: keys.clone(), exports };
+    let search = SearchHandlers { queries: queries.clone(), entities: entities.clone() };
     let decisions = DecisionHandlers {
         decider: Arc::clone(&decider),
         queries,
@@ -163,7 +173,6 @@ pub fn services(parts: Parts) -> ([Service; 4], [Worker; 4]) {
         },
         impact: ImpactRun::new(&graph, &store, candidates, pool, &clock),
     };
-    let entities = EntityQueries { store: store.clone(), keys: keys.clone(), exports };
     let grants = GrantQueries { graph, store: store.clone(), clock: clock.clone() };
     let purposes = PurposeAdmission { clock, facts };
     let services = [
@@ -171,6 +180,7 @@ pub fn services(parts: Parts) -> ([Service; 4], [Worker; 4]) {
         service::decision_service(Arc::new(decisions)),
         service::authority_service(Arc::new(AuthorityHandlers { entities, grants, purposes })),
         service::usage_service(Arc::new(UsageHandlers { store: store.clone(), keys })),
+        service::search_service(Arc::new(search)),
     ];
-    (services, [listener, feed, judge, UsageRollUp::new(store).worker()])
+    (services, [feed, judge, UsageRollUp::new(store).worker(), index.worker()])
 }

@@ -8,8 +8,10 @@ use authority_model::{
         runtime::{AuthorizeRequest, DecisionRequest, EvaluateRequest},
     },
     validate::{Validate, Violation, Violations},
+    wire::List,
 };
 use prost::Message;
+use serde_json::Value;
 
 use authority_api::{
     error::{ApiError, ErrorCode},
@@ -87,6 +89,11 @@ macro_rules! draft {
                 .as_ref()
                 .and_then(classified),
             approval_id: $asked.approval_id.map(Into::into),
+            on_behalf_of: $asked.on_behalf_of.map(Into::into),
+            supported_obligations: $asked.supported_obligations.map(names),
+            justification: $asked.justification,
+            client_nonce: $asked.client_nonce,
+            include_record: $asked.include_record,
             explain: $asked.explain,
             at_least_revision: $asked.at_least_revision.map(i64::from),
         }
@@ -129,6 +136,15 @@ impl IntoDraft for DecisionRequest {
         let asked = self;
         draft!(asked, tenant_id, asked.subject, asked.purpose, asked.delegation_id)
     }
+}
+
+/// Returns the names in a list. An item of another type becomes the empty name, which is invalid.
+fn names(list: List) -> Vec<String> {
+    let name = |item| match item {
+        Value::String(name) => name,
+        _ => String::new(),
+    };
+    list.0.into_iter().map(name).collect()
 }
 
 // A declaration without fields is treated as absent. Otherwise, a declined request would count as a

@@ -90,7 +90,7 @@ impl Report {
             .map_err(store::Error::from)?;
         let found = found.ok_or_else(|| ApiError::not_found("decision", id.as_str()))?;
         let tenant_id = row_id(&found.tenant_id).map_err(store::Error::from)?;
-        let key = self.key.clone().map(|key| key.within(tenant_id.as_str()));
+        let key = self.key.clone().map(|key| key.within(Some(&tenant_id)));
         if let Some(key) = &key
             && let Some(first) = key.claim(db, self.now).await?
         {

@@ -50,10 +50,10 @@ pub(super) struct ChangeFeed {
 
 impl ChangeFeed {
     /// Returns the feed and its background work.
-    pub(super) fn new(store: &Store) -> (Self, [Worker; 2]) {
+    pub(super) fn new(store: &Store) -> (Self, Worker) {
         let topics = Arc::new(Topics::default());
         let (ask, asked) = mpsc::unbounded_channel();
-        let (listener, heard) = store.listen("change_feed_listener", CHANNEL);
+        let heard = store.notifications(CHANNEL);
         let reader = Reader { topics: Arc::clone(&topics), store: store.clone(), heard, asked };
         let reader = Arc::new(tokio::sync::Mutex::new(reader));
         let worker = Worker::endless("change_feed", move |context| {
@@ -63,7 +63,7 @@ impl ChangeFeed {
                 Ok::<_, store::Error>(())
             }
         });
-        (Self { topics, ask }, [listener, worker.with_rounds(EVERY)])
+        (Self { topics, ask }, worker.with_rounds(EVERY))
     }
 
     /// Watches an approval or a decision. Its state is read once after this call. Changes between

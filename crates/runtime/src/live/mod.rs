@@ -60,12 +60,12 @@ impl Watches {
         pool: &ComputePool,
         heartbeat: Duration,
         shutdown: CancellationToken,
-    ) -> (Self, [Worker; 3]) {
+    ) -> (Self, [Worker; 2]) {
         let (clock, facts, credentials) = (clock.clone(), facts.clone(), credentials.clone());
-        let (change_feed, [listener, feed]) = ChangeFeed::new(&facts.store);
+        let (change_feed, feed) = ChangeFeed::new(&facts.store);
         let (watched, judge) = Rounds::watching(clock.clone(), facts.clone(), pool.clone());
         let watches = Self { clock, facts, credentials, change_feed, watched, heartbeat, shutdown };
-        (watches, [listener, feed, judge])
+        (watches, [feed, judge])
     }
 }
 

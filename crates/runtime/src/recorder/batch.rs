@@ -337,7 +337,7 @@ async fn claim_keys(
     let mut claim = ClaimBatch::default();
     for (entry, _) in entries.iter().zip(&*outcomes).filter(|(_, outcome)| outcome.is_none()) {
         let Some(keyed) = &entry.key else { continue };
-        claim.add(&keyed.key, entry.decision_id.as_str(), entry.evaluated_at);
+        claim.add(&keyed.key, &entry.decision_id, entry.evaluated_at);
     }
     if claim.is_empty() {
         return Ok(());

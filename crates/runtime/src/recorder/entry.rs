@@ -93,10 +93,21 @@ pub struct Hold {
     /// Earlier approvals of the request that no longer suffice. They become void when a new
     /// approval request is opened.
     pub insufficient: Vec<InsufficientApproval>,
+    /// The values by which the request is compared with others of the tenant.
+    pub facts: Vec<ComparedFact>,
+    /// The requester's own reason.
+    pub justification: Option<String>,
     /// For how many seconds a decline is valid, if the tenant sets that.
     pub declined_for: Option<u32>,
     /// The maximum number of pending requests of the subject.
     pub limit: u32,
+}
+
+/// The code of a value that a request has for a declared role.
+#[derive(Clone, Debug)]
+pub struct ComparedFact {
+    pub role: String,
+    pub code: Vec<u8>,
 }
 
 /// An approval that does not suffice for its request any more.

@@ -16,7 +16,7 @@ use super::{
     super::requester::NOBODY,
     askers::{self, Open},
     entry::{Entry, Hold, Outcome},
-    holds_sql::{Answered, CountPending, LockSubjects, NotifyOfLimit, VoidApprovals},
+    holds_sql::{Answered, CountPending, InsertFacts, LockSubjects, NotifyOfLimit, VoidApprovals},
     sql::{ExpireApprovals, InsertApprovals, PendingApprovals},
 };
 use authority_store::{Db, RunQueryDsl};
@@ -97,6 +97,7 @@ pub(super) async fn open(
         .collect();
     check(db, &opened, refused, now).await?;
     void_insufficient(db, &opened).await?;
+    insert_facts(db, &opened).await?;
     askers::add(db, &held).await?;
     waiting.extend(held.into_iter().map(|(entry, open)| (id(entry), open.id.as_str().into())));
     Ok(waiting)
@@ -157,6 +158,7 @@ async fn insert(
         insert.requested_by.push(&hold.asker);
         insert.email.push(hold.asker_email.as_deref());
         insert.eligible.push(hold.nobody_eligible.then_some(NOBODY));
+        insert.justification.push(hold.justification.as_deref());
     }
     let (tenant, digest) = (insert.tenant.clone(), insert.digest.clone());
     ExpireApprovals { tenant: tenant.clone(), digest: digest.clone(), now }.execute(db).await?;
@@ -225,6 +227,25 @@ fn refuse_surplus(
     for (entry, _) in own.into_iter().rev().take(count) {
         refused.insert(String::from(&entry.decision_id), Refusal::Full { pending: left });
     }
+}
+
+/// Stores the values by which new requests are compared with others.
+async fn insert_facts(db: &mut Db, opened: &[(&Entry, &Hold)]) -> QueryResult<()> {
+    let mut insert = InsertFacts::default();
+    for (entry, hold) in opened {
+        for fact in &hold.facts {
+            insert.tenant.push(entry.tenant_id.as_str());
+            insert.role.push(&fact.role);
+            insert.value.push(&fact.code);
+            insert.at.push(entry.evaluated_at);
+            insert.approval.push(hold.approval_id.as_str());
+            insert.decision.push(entry.decision_id.as_str());
+        }
+    }
+    if insert.value.is_empty() {
+        return Ok(());
+    }
+    insert.execute(db).await.map(drop)
 }
 
 /// Makes earlier approvals void if they did not suffice and a new request was opened.

@@ -116,6 +116,39 @@ impl QueryFragment<Pg> for CountPending<'_> {
     }
 }
 
+/// Stores the values by which requests are compared.
+#[derive(Default)]
+pub(super) struct InsertFacts<'a> {
+    pub(super) tenant: Vec<&'a str>,
+    pub(super) role: Vec<&'a str>,
+    pub(super) value: Vec<&'a [u8]>,
+    pub(super) at: Vec<DateTime<Utc>>,
+    pub(super) approval: Vec<&'a str>,
+    pub(super) decision: Vec<&'a str>,
+}
+
+impl QueryFragment<Pg> for InsertFacts<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(
+            "INSERT INTO approval_facts (tenant_id, role, value, created_at, approval_id, decision_id) \
+             SELECT t, r, v, c, a, d FROM UNNEST(",
+        );
+        for column in [&self.tenant, &self.role] {
+            out.push_bind_param::<Array<Text>, _>(column)?;
+            out.push_sql(", ");
+        }
+        out.push_bind_param::<Array<Bytea>, _>(&self.value)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Timestamptz>, _>(&self.at)?;
+        for column in [&self.approval, &self.decision] {
+            out.push_sql(", ");
+            out.push_bind_param::<Array<Text>, _>(column)?;
+        }
+        out.push_sql(") AS fact (t, r, v, c, a, d)");
+        Ok(())
+    }
+}
+
 /// Makes locked approvals void.
 #[derive(Default)]
 pub(super) struct VoidApprovals<'a> {
@@ -168,4 +201,4 @@ impl QueryFragment<Pg> for NotifyOfLimit<'_> {
     }
 }
 
-run_queries!(LockSubjects, Answered, CountPending, VoidApprovals, NotifyOfLimit);
+run_queries!(LockSubjects, Answered, CountPending, InsertFacts, VoidApprovals, NotifyOfLimit);

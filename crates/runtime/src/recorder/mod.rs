@@ -21,7 +21,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::{Mutex, Notify, mpsc, oneshot};
 
-pub use entry::{Entry, Hold, InsufficientApproval, Keyed, Outcome};
+pub use entry::{ComparedFact, Entry, Hold, InsufficientApproval, Keyed, Outcome};
 
 use super::{queue::QueuePlace, turn::Turn};
 use authority_process::{

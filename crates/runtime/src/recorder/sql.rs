@@ -75,6 +75,7 @@ pub(super) struct InsertApprovals<'a> {
     pub(super) requested_by: Vec<&'a Asker>,
     pub(super) email: Vec<Option<&'a str>>,
     pub(super) eligible: Vec<Option<&'static str>>,
+    pub(super) justification: Vec<Option<&'a str>>,
 }
 
 impl QueryFragment<Pg> for InsertApprovals<'_> {
@@ -82,10 +83,10 @@ impl QueryFragment<Pg> for InsertApprovals<'_> {
         out.push_sql(
             "INSERT INTO approvals (id, tenant_id, decision_id, subject, action, reason_code, \
              request_digest, needed, roles, created_at, expires_at, authority, policies, \
-             reality, requested_by, asker_emails, eligible) \
+             reality, requested_by, asker_emails, eligible, justification) \
              SELECT i, t, d, s, a, r, q, n, string_to_array(o, ','), c, e, u, \
              ARRAY(SELECT jsonb_array_elements(p)), ARRAY(SELECT jsonb_array_elements(w)), ARRAY[b], \
-             array_remove(ARRAY[m], NULL), l FROM UNNEST(",
+             array_remove(ARRAY[m], NULL), l, j FROM UNNEST(",
         );
         let texts =
             [&self.id, &self.tenant, &self.decision, &self.subject, &self.action, &self.reason];
@@ -114,8 +115,10 @@ impl QueryFragment<Pg> for InsertApprovals<'_> {
         out.push_bind_param::<Array<Nullable<Text>>, _>(&self.email)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Nullable<Text>>, _>(&self.eligible)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Nullable<Text>>, _>(&self.justification)?;
         out.push_sql(
-            ") AS held (i, t, d, s, a, r, q, n, o, c, e, u, p, w, b, m, l) ORDER BY t, q \
+            ") AS held (i, t, d, s, a, r, q, n, o, c, e, u, p, w, b, m, l, j) ORDER BY t, q \
              ON CONFLICT DO NOTHING",
         );
         Ok(())

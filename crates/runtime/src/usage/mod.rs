@@ -1,14 +1,18 @@
-//! The number of decisions of each tenant per day. A worker maintains the counts.
+//! The number of decisions of each tenant per hour and day. A worker maintains the counts.
 
+mod query;
 mod roll_up;
 
+use std::time::Instant;
+
 use authority_model::{
-    proto::runtime::{ListUsageRequest, ListUsageResponse, UsageDay},
-    schema::{usage_cursor, usage_days},
+    proto::runtime::{
+        ListUsageRequest, ListUsageResponse, RankUsageRequest, RankUsageResponse, UsageCount,
+    },
+    schema::usage_cursor,
     service::{Reply, UsageService},
     wire::Time,
 };
-use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use diesel::prelude::*;
 use tonic::{Request, Response};
 
@@ -19,15 +23,13 @@ use authority_api::{
     page_token::PageTokens,
 };
 use authority_keys::Keys;
-use authority_store::{self as store, RunQueryDsl, Store};
+use authority_store::{self as store, Db, RunQueryDsl, Store};
 
-pub(super) use roll_up::SETTLED;
+use super::decision_cursor::time_of;
+use query::{PagePosition, UsageFilter, fault};
 pub use roll_up::UsageRollUp;
 
 const PAGE: i32 = 100;
-
-/// Tenant, day, and the three counts.
-type UsageRow = (String, NaiveDate, i64, i64, i64);
 
 /// Serves `UsageService`.
 pub(super) struct UsageHandlers {
@@ -45,65 +47,58 @@ impl UsageHandlers {
         let tokens = PageTokens::of(&self.keys, caller, &by);
         let after = tokens.read(&by.page_token)?;
         // An authentic token contains a valid position, because it was written below.
-        let after = after.and_then(|place| read(&place));
+        let after = after.and_then(|place| PagePosition::read(&place));
         let size = usize::try_from(by.limit.unwrap_or(PAGE)).unwrap_or_default();
         named_tenant::known(&self.store, caller, by.tenant_id.as_deref()).await?;
-        let scope = caller.scope();
-        let within = scope.tenant.clone();
+        let (scope, begun) = (caller.scope(), Instant::now());
+        let filter = UsageFilter::new(by, scope.tenant.clone())?;
+        let most = i64::try_from(size).unwrap_or(i64::MAX - 1) + 1;
         let found = self.store.read_tx(&scope, async move |db| {
-            let mut query = usage_days::table.into_boxed();
-            if let Some(own) = &within {
-                query = query.filter(usage_days::tenant_id.eq(own.as_str()));
-            }
-            if let Some(tenant_id) = &by.tenant_id {
-                query = query.filter(usage_days::tenant_id.eq(tenant_id));
-            }
-            if let Some(since) = by.since.and_then(Time::moment) {
-                query = query.filter(usage_days::day.ge(since.date_naive()));
-            }
-            if let Some(until) = by.until.and_then(Time::moment) {
-                query = query.filter(usage_days::day.le(last_day(until)));
-            }
-            if let Some((day, tenant_id)) = &after {
-                let same_day = usage_days::day.eq(*day).and(usage_days::tenant_id.gt(tenant_id));
-                query = query.filter(usage_days::day.lt(*day).or(same_day));
-            }
-            let rows: Vec<UsageRow> = query
-                .order((usage_days::day.desc(), usage_days::tenant_id.asc()))
-                .limit(i64::try_from(size).unwrap_or(i64::MAX - 1) + 1)
-                .load(db)
-                .await?;
-            let counted: String =
-                usage_cursor::table.select(usage_cursor::counted_until).first(db).await?;
-            Ok::<_, store::Error>((rows, counted))
+            let usage = filter.list(db, after, most).await?;
+            Ok::<_, store::Error>((usage, counted_until(db).await?))
         });
-        let (rows, counted) = found.await?;
-        let mut usage: Vec<UsageDay> = rows.into_iter().map(day).collect();
+        let (mut usage, counted_until): (Vec<UsageCount>, _) =
+            found.await.map_err(|error| fault(error, begun))?;
         let goes_on = page::cut(&mut usage, size);
         let last = usage.last().filter(|_| goes_on);
-        let next_page_token = last.map(|UsageDay { day, tenant_id, .. }| {
-            tokens.write(format!("{day} {tenant_id}").as_bytes())
+        let next_page_token =
+            last.map(|last| tokens.write(PagePosition::of(last).write().as_bytes()));
+        Ok(ListUsageResponse { usage, next_page_token, counted_until })
+    }
+
+    async fn rank(
+        &self,
+        caller: &Caller,
+        by: RankUsageRequest,
+    ) -> Result<RankUsageResponse, ApiError> {
+        named_tenant::known(&self.store, caller, by.tenant_id.as_deref()).await?;
+        let (scope, begun) = (caller.scope(), Instant::now());
+        let (field, most) = (by.rank_by, by.limit.unwrap_or(PAGE).into());
+        let filter = ListUsageRequest {
+            tenant_id: by.tenant_id,
+            since: by.since,
+            until: by.until,
+            period: by.period,
+            subject: by.subject,
+            action: by.action,
+            decision: by.decision,
+            reason_code: by.reason_code,
+            ..ListUsageRequest::default()
+        };
+        let filter = UsageFilter::new(filter, scope.tenant.clone())?;
+        let found = self.store.read_tx(&scope, async move |db| {
+            let ranks = filter.rank(db, field.as_deref(), most).await?;
+            Ok::<_, store::Error>((ranks, counted_until(db).await?))
         });
-        Ok(ListUsageResponse {
-            usage,
-            next_page_token,
-            counted_until: roll_up::time_of(&counted).map(Into::into),
-        })
+        let (ranks, counted_until) = found.await.map_err(|error| fault(error, begun))?;
+        Ok(RankUsageResponse { ranks, counted_until })
     }
 }
 
-fn day((tenant_id, day, allow, require_approval, deny): UsageRow) -> UsageDay {
-    UsageDay { tenant_id, day: day.to_string(), allow, require_approval, deny }
-}
-
-/// Returns the last day that begins before a time.
-fn last_day(until: DateTime<Utc>) -> NaiveDate {
-    (until - TimeDelta::microseconds(1)).date_naive()
-}
-
-fn read(place: &[u8]) -> Option<(NaiveDate, String)> {
-    let (day, tenant_id) = std::str::from_utf8(place).ok()?.split_once(' ')?;
-    Some((day.parse().ok()?, tenant_id.to_owned()))
+/// Reads the time up to which decisions are counted.
+async fn counted_until(db: &mut Db) -> QueryResult<Option<Time>> {
+    let counted: String = usage_cursor::table.select(usage_cursor::counted_until).first(db).await?;
+    Ok(time_of(&counted).map(Into::into))
 }
 
 #[tonic::async_trait]
@@ -111,5 +106,10 @@ impl UsageService for UsageHandlers {
     async fn list_usage(&self, call: Request<ListUsageRequest>) -> Reply<ListUsageResponse> {
         let (caller, by) = admitted(call)?;
         Ok(Response::new(self.list(&caller, by).await?))
+    }
+
+    async fn rank_usage(&self, call: Request<RankUsageRequest>) -> Reply<RankUsageResponse> {
+        let (caller, by) = admitted(call)?;
+        Ok(Response::new(self.rank(&caller, by).await?))
     }
 }

@@ -34,7 +34,9 @@ fn readers(table: &str) -> Option<&'static [&'static str]> {
         | "reality_anchors"
         | "reality_coupling_checks"
         | "reality_snapshots"
-        | "stable_drift_events" => &["admin", "auditor", "approver", "legal"],
+        | "resources"
+        | "stable_drift_events"
+        | "teams" => &["admin", "auditor", "approver", "legal"],
         "purposes" | "quarantines" | "stop_signals" | "tools" => &["admin", "auditor"],
         "api_keys" | "webhook_endpoints" => &["admin"],
         _ => return None,
@@ -57,7 +59,7 @@ fn key(principals: &[&str]) -> Caller {
         tenant_id: TenantId::parse(TENANT).unwrap(),
         key_id: ApiKeyId::parse("svc:api_key:k1").unwrap(),
         scopes: Arc::from(["runtime:read".to_owned()]),
-        principal_ids: principals.iter().map(|id| (*id).to_owned()).collect(),
+        principal_ids: principals.iter().map(|id| (*id).into()).collect(),
         secret: SecretCode([0; 32]),
         peer: None,
     };
