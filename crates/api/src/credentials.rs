@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use authority_ids::TenantId;
+use authority_ids::{PrincipalRef, TenantId};
 use chrono::{DateTime, Utc};
 use tokio_util::sync::CancellationToken;
 
@@ -38,7 +38,7 @@ impl Credentials {
         &self,
         caller: &Caller,
         scope: &str,
-        subject: Option<&str>,
+        subject: Option<&PrincipalRef>,
         at: DateTime<Utc>,
     ) -> Result<(), ApiError> {
         match &caller.kind {
@@ -56,7 +56,7 @@ impl Credentials {
                         && key.scopes.iter().any(|held| held == scope)
                         && subject.is_none_or(|subject| {
                             let bound = &key.principal_ids;
-                            bound.is_empty() || bound.iter().any(|id| id == subject)
+                            bound.is_empty() || bound.contains(subject)
                         })
                 });
                 if !holds {

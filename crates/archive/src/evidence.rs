@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use authority_ids::TenantId;
+use authority_ids::{ApprovalRef, DecisionRef, TenantId};
 use futures_util::future::BoxFuture;
 
 /// The evidence of one decision.
 pub struct Evidence {
-    pub decision_id: String,
+    pub decision_id: DecisionRef,
     /// The approval request, if the decision was held.
-    pub approval_id: Option<String>,
+    pub approval_id: Option<ApprovalRef>,
     pub pack: String,
     /// `None` if a part of the bundle was erased.
     pub bundle: Option<String>,

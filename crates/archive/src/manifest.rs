@@ -5,7 +5,7 @@ use authority_evidence::{
     archive::Manifest,
     verify::{Trust, key_set, verify_manifest},
 };
-use authority_ids::TenantId;
+use authority_ids::{TenantId, TenantRef};
 use authority_keys::{Keys, Purpose};
 use authority_store::row_id;
 use diesel::{
@@ -22,8 +22,8 @@ pub(crate) const MOST_BYTES: u64 = 16 << 20;
 /// An archived month: a row of the table `archives`.
 #[derive(Clone, QueryableByName)]
 pub(crate) struct Archive {
-    #[diesel(sql_type = Text)]
-    pub(crate) tenant_id: String,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    pub(crate) tenant_id: TenantRef,
     #[diesel(sql_type = Text)]
     pub(crate) month: String,
     /// The manifest's name.

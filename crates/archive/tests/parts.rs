@@ -8,19 +8,19 @@ use authority_archive::format::{
     month::Month,
     part::{Part, PartWriter, Read},
 };
-use authority_ids::DecisionId;
+use authority_ids::{DecisionId, DecisionRef, TenantRef};
 use serde_json::{Value, value::RawValue};
 
 /// Returns the tenant and month with the most bundles in `tests/golden`, and these bundles by id.
-fn golden() -> (String, Month, BTreeMap<String, String>) {
-    let mut found: BTreeMap<(String, Month), BTreeMap<String, String>> = BTreeMap::new();
+fn golden() -> (TenantRef, Month, BTreeMap<DecisionRef, String>) {
+    let mut found: BTreeMap<(TenantRef, Month), BTreeMap<DecisionRef, String>> = BTreeMap::new();
     for file in fs::read_dir("../../tests/golden").unwrap() {
         let text = fs::read_to_string(file.unwrap().path()).unwrap();
         let Ok(bundle) = serde_json::from_str::<Value>(&text) else { continue };
         let Some(id) = bundle["pack"]["decision_id"].as_str() else { continue };
-        let tenant = bundle["pack"]["record"]["tenant_id"].as_str().unwrap().to_owned();
+        let tenant = bundle["pack"]["record"]["tenant_id"].as_str().unwrap().into();
         let month = Month::of_decision(&DecisionId::parse(id).unwrap()).unwrap();
-        found.entry((tenant, month)).or_default().insert(id.to_owned(), text.trim().to_owned());
+        found.entry((tenant, month)).or_default().insert(id.into(), text.trim().to_owned());
     }
     let most = found.into_iter().max_by_key(|(_, bundles)| bundles.len()).unwrap();
     let ((tenant, month), bundles) = most;
@@ -28,12 +28,12 @@ fn golden() -> (String, Month, BTreeMap<String, String>) {
     (tenant, month, bundles)
 }
 
-fn line(id: &str, bundle: &str) -> Vec<u8> {
+fn line(id: &DecisionRef, bundle: &str) -> Vec<u8> {
     let bundle: &RawValue = serde_json::from_str(bundle).unwrap();
     let entry = Entry {
         approval_id: None,
         bundle: Some(bundle),
-        decision_id: id.to_owned(),
+        decision_id: id.clone(),
         kind: ENTRY_KIND.to_owned(),
         pack: None,
         remains: None,
@@ -43,14 +43,14 @@ fn line(id: &str, bundle: &str) -> Vec<u8> {
     entry.write().unwrap()
 }
 
-fn part(tenant: &str, bundles: &BTreeMap<String, String>) -> Part {
-    let mut writer = PartWriter::new(tenant.to_owned(), 1000).unwrap();
+fn part(tenant: &TenantRef, bundles: &BTreeMap<DecisionRef, String>) -> Part {
+    let mut writer = PartWriter::new(tenant.clone(), 1000).unwrap();
     bundles.iter().for_each(|(id, bundle)| writer.add(&line(id, bundle)).unwrap());
     assert_eq!(writer.room(), 1000 - bundles.len());
     writer.finish(1).unwrap().unwrap()
 }
 
-fn read<'p>(tenant_id: &'p str, month: Month, part: &'p Part) -> Read<'p> {
+fn read<'p>(tenant_id: &'p TenantRef, month: Month, part: &'p Part) -> Read<'p> {
     Read {
         tenant_id,
         month,
@@ -70,7 +70,7 @@ fn a_part_is_read_back_bundle_by_bundle() {
         // The entry contains the exact bytes of the golden bundle.
         found.insert(entry.decision_id.clone(), entry.bundle.unwrap().get().to_owned());
         let record: Value = serde_json::from_str(entry.summary()?.record).unwrap();
-        assert_eq!(row.about.subject, record["request"]["subject"]);
+        assert_eq!(record["request"]["subject"], *row.about.subject);
         assert_eq!(row.about.reason_code, record["verdict"]["reason_code"]);
         let pack: Value = serde_json::from_str(entry.pack_text()?).unwrap();
         assert_eq!(pack["decision_id"], *entry.decision_id);
@@ -85,7 +85,7 @@ fn any_other_byte_index_tenant_or_month_is_an_error() {
     let (tenant, month, bundles) = golden();
     let whole = part(&tenant, &bundles);
     let nothing = |_: &_, _: &[u8]| Ok(());
-    assert!(read("svc:tenant:other", month, &whole).check(nothing).is_err());
+    assert!(read(&"svc:tenant:other".into(), month, &whole).check(nothing).is_err());
     assert!(read(&tenant, month.next(), &whole).check(nothing).is_err());
     let fewer: BTreeMap<_, _> = bundles.clone().into_iter().skip(1).collect();
     let other = part(&tenant, &fewer);

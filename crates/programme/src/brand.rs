@@ -1,7 +1,7 @@
 //! Brands in use. A brand is in use if the brand, its tenant and the consultant's link to the
 //! tenant are active, and the consultant is neither suspended nor retired.
 
-use authority_ids::TenantId;
+use authority_ids::{BrandRef, ConsultantRef, TenantId, TenantRef};
 use authority_model::proto::programme::TenantBrand;
 use authority_store::{Db, RunQueryDsl};
 use diesel::{
@@ -25,12 +25,12 @@ const BRAND: &str = "
 /// A brand that may be shown.
 #[derive(QueryableByName)]
 pub struct Brand {
-    #[diesel(sql_type = Text)]
-    pub id: String,
-    #[diesel(sql_type = Text)]
-    pub tenant_id: String,
-    #[diesel(sql_type = Text)]
-    pub consultant_id: String,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    pub id: BrandRef,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    pub tenant_id: TenantRef,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    pub consultant_id: ConsultantRef,
     #[diesel(sql_type = Text)]
     pub status: String,
     #[diesel(sql_type = Text)]
@@ -54,7 +54,7 @@ impl Brand {
         find(db, Some(tenant_id), None).await
     }
 
-    pub(crate) async fn by_id(db: &mut Db, id: &str) -> QueryResult<Option<Self>> {
+    pub(crate) async fn by_id(db: &mut Db, id: &BrandRef) -> QueryResult<Option<Self>> {
         find(db, None, Some(id)).await
     }
 }
@@ -62,11 +62,11 @@ impl Brand {
 async fn find(
     db: &mut Db,
     tenant_id: Option<&TenantId>,
-    id: Option<&str>,
+    id: Option<&BrandRef>,
 ) -> QueryResult<Option<Brand>> {
     let found: Vec<Brand> = diesel::sql_query(BRAND)
         .bind::<Nullable<Text>, _>(tenant_id.map(TenantId::as_str))
-        .bind::<Nullable<Text>, _>(id)
+        .bind::<Nullable<Text>, _>(id.map(BrandRef::as_str))
         .load(db)
         .await?;
     Ok(found.into_iter().next())
@@ -75,9 +75,9 @@ async fn find(
 impl From<Brand> for TenantBrand {
     fn from(brand: Brand) -> Self {
         Self {
-            id: brand.id,
-            tenant_id: brand.tenant_id,
-            consultant_id: brand.consultant_id,
+            id: brand.id.into(),
+            tenant_id: brand.tenant_id.into(),
+            consultant_id: brand.consultant_id.into(),
             status: brand.status,
             brand_name: brand.brand_name,
             primary_colour_hex: brand.primary_colour_hex,

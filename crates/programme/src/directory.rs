@@ -7,6 +7,7 @@ use authority_api::{
     identity::{checked, client_address},
     rate_limit::AppliedLimits,
 };
+use authority_ids::{BrandRef, ConsultantRef};
 use authority_model::{
     proto::programme::{
         DirectoryConsultant, GetDirectoryConsultantRequest, ListWidgetsRequest,
@@ -47,9 +48,12 @@ impl Programme {
     }
 
     /// Returns a consultant's public entry, or `None` if they must not be shown.
-    pub async fn public_entry(&self, id: &str) -> Result<Option<DirectoryConsultant>, ApiError> {
+    pub async fn public_entry(
+        &self,
+        id: &ConsultantRef,
+    ) -> Result<Option<DirectoryConsultant>, ApiError> {
         let _turn = self.turn().await?;
-        let (id, now) = (id.to_owned(), self.0.clock.now());
+        let (id, now) = (id.clone(), self.0.clock.now());
         let read = self.0.store.read_tx(&Scope::service(), async move |db| {
             Ok::<_, store::Error>(entry::public(db, &id, now).await?)
         });
@@ -57,9 +61,9 @@ impl Programme {
     }
 
     /// Returns a brand that is in use (see brand.rs), or `None`.
-    pub async fn brand(&self, id: &str) -> Result<Option<Brand>, ApiError> {
+    pub async fn brand(&self, id: &BrandRef) -> Result<Option<Brand>, ApiError> {
         let _turn = self.turn().await?;
-        let id = id.to_owned();
+        let id = id.clone();
         let read = self.0.store.read_tx(&Scope::service(), async move |db| {
             Ok::<_, store::Error>(Brand::by_id(db, &id).await?)
         });
@@ -77,7 +81,7 @@ impl ConsultantDirectoryService for Programme {
         let request = call.into_inner();
         checked(&request)?;
         let limits = self.admit(client).await?;
-        let entry = self.public_entry(&request.id).await?;
+        let entry = self.public_entry(&request.id.as_str().into()).await?;
         // The error is the same for every reason. Callers can't distinguish the reasons.
         let entry = entry.ok_or_else(|| ApiError::not_found("consultant", &request.id))?;
         Ok(limits.shown_in(Response::new(entry)))

@@ -1,6 +1,6 @@
 //! Consultants as shown to tenants and to the public.
 
-use authority_ids::TenantId;
+use authority_ids::{ConsultantRef, TenantId};
 use authority_model::{
     proto::programme::{DirectoryConsultant, HeldCertification, TenantConsultant},
     wire::Time,
@@ -32,8 +32,8 @@ macro_rules! shown {
 
 #[derive(QueryableByName)]
 struct Entry {
-    #[diesel(sql_type = Text)]
-    id: String,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    id: ConsultantRef,
     #[diesel(sql_type = Text)]
     display_name: String,
     #[diesel(sql_type = Nullable<Text>)]
@@ -65,8 +65,8 @@ struct OfTenant {
 
 #[derive(QueryableByName)]
 struct CertificationRow {
-    #[diesel(sql_type = Text)]
-    consultant_id: String,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    consultant_id: ConsultantRef,
     #[diesel(sql_type = Text)]
     id: String,
     #[diesel(sql_type = Text)]
@@ -88,7 +88,7 @@ struct CertificationRow {
 /// The filters and the page of a list of a tenant's consultants.
 pub(crate) struct Wanted {
     pub(crate) tenant_id: TenantId,
-    pub(crate) id: Option<String>,
+    pub(crate) id: Option<ConsultantRef>,
     pub(crate) level: Option<String>,
     pub(crate) sector: Option<String>,
     /// The last consultant of the previous page.
@@ -127,19 +127,19 @@ const HELD: &str = "
 /// Returns the public entry of a consultant who may be shown publicly.
 pub(crate) async fn public(
     db: &mut Db,
-    id: &str,
+    id: &ConsultantRef,
     now: DateTime<Utc>,
 ) -> QueryResult<Option<DirectoryConsultant>> {
     let found: Vec<Entry> = diesel::sql_query(DIRECTORY)
         .bind::<Timestamptz, _>(now)
-        .bind::<Text, _>(id)
+        .bind::<Text, _>(id.as_str())
         .load(db)
         .await?;
     let Some(entry) = found.into_iter().next() else { return Ok(None) };
-    let certifications = held(db, vec![entry.id.clone()], now).await?;
+    let certifications = held(db, vec![String::from(&entry.id)], now).await?;
     let certifications = certifications.into_iter().map(shown).collect();
     Ok(Some(DirectoryConsultant {
-        id: entry.id,
+        id: entry.id.into(),
         display_name: entry.display_name,
         level: entry.certification_level,
         sectors: entry.sectors,
@@ -161,7 +161,7 @@ pub(crate) async fn of_tenant(
     let found: Vec<OfTenant> = diesel::sql_query(OF_TENANT)
         .bind::<Timestamptz, _>(now)
         .bind::<Text, _>(String::from(wanted.tenant_id))
-        .bind::<Nullable<Text>, _>(wanted.id)
+        .bind::<Nullable<Text>, _>(wanted.id.as_deref())
         .bind::<Nullable<Text>, _>(wanted.level)
         .bind::<Nullable<Text>, _>(wanted.sector)
         .bind::<Nullable<Timestamptz>, _>(at)
@@ -169,11 +169,12 @@ pub(crate) async fn of_tenant(
         .bind::<BigInt, _>(wanted.limit)
         .load(db)
         .await?;
-    let ids = found.iter().map(|one| one.entry.id.clone()).collect();
+    let ids = found.iter().map(|one| String::from(&one.entry.id)).collect();
     let held = held(db, ids, now).await?;
     let mut all: Vec<_> = found.into_iter().map(consultant).collect();
     for certification in held {
-        let of = |(_, one): &&mut (_, TenantConsultant)| one.id == certification.consultant_id;
+        let of =
+            |(_, one): &&mut (_, TenantConsultant)| certification.consultant_id == one.id.as_str();
         if let Some((_, owner)) = all.iter_mut().find(of) {
             owner.certifications.push(shown(certification));
         }
@@ -193,7 +194,7 @@ async fn held(
 fn consultant(row: OfTenant) -> (DateTime<Utc>, TenantConsultant) {
     let OfTenant { entry, email, scope, created_at } = row;
     let consultant = TenantConsultant {
-        id: entry.id,
+        id: entry.id.into(),
         display_name: entry.display_name,
         level: entry.certification_level,
         sectors: entry.sectors,

@@ -9,7 +9,7 @@ use authority_api::{
     identity::{Caller, checked, client_address, idempotency_key},
     rate_limit::AppliedLimits,
 };
-use authority_ids::RecordId;
+use authority_ids::{ConsultantRef, RecordId};
 use authority_model::{
     proto::programme::{
         CaptureLeadRequest, CaptureLeadResponse, CountLeadsRequest, CountLeadsResponse,
@@ -56,18 +56,18 @@ impl Programme {
         client: Option<IpAddr>,
         key: Option<String>,
         request: CaptureLeadRequest,
-        assigned: Option<String>,
+        assigned: Option<ConsultantRef>,
     ) -> Result<(Done<CaptureLeadResponse>, AppliedLimits), ApiError> {
         let (code, left) = self.count(&LEADS, client).await?;
         checked(&request)?;
-        unless_a_widgets(&request, assigned.as_deref())?;
+        unless_a_widgets(&request, assigned.as_ref())?;
         let caller = Caller::anonymous();
         let key = key.map(|key| {
             let bytes = request.encode_to_vec();
             IdempotencyKey::new(&caller, CaptureLeadRequest::METHOD, key, &bytes)
                 .of_address(&hex::encode(code))
         });
-        let (now, digest) = (self.0.clock.now(), self.digest(&request, assigned.as_deref()));
+        let (now, digest) = (self.0.clock.now(), self.digest(&request, assigned.as_ref()));
         let _turn = self.turn().await?;
         let (by, scope) = (caller.actor.clone(), caller.scope());
         let done = idempotency::execute(&self.0.store, &scope, now, key, async move |db| {
@@ -80,15 +80,19 @@ impl Programme {
 
     /// The digest that identifies repeated enquiries. It includes the consultant: enquiries to
     /// different consultants are distinct.
-    fn digest(&self, request: &CaptureLeadRequest, assigned: Option<&str>) -> Vec<u8> {
-        let (email, to) = (request.email.to_lowercase(), assigned.unwrap_or_default());
+    fn digest(&self, request: &CaptureLeadRequest, assigned: Option<&ConsultantRef>) -> Vec<u8> {
+        let (email, to) =
+            (request.email.to_lowercase(), assigned.map_or("", ConsultantRef::as_str));
         let message = request.message.as_deref().unwrap_or_default();
         self.0.keys.mac("lead", format!("{to}\n{email}\n{message}").as_bytes()).to_vec()
     }
 }
 
 /// Refuses a brand's source for an enquiry that does not come from a brand's form.
-fn unless_a_widgets(request: &CaptureLeadRequest, assigned: Option<&str>) -> Result<(), ApiError> {
+fn unless_a_widgets(
+    request: &CaptureLeadRequest,
+    assigned: Option<&ConsultantRef>,
+) -> Result<(), ApiError> {
     let source = request.source.as_deref().unwrap_or_default();
     if assigned.is_none() && source.starts_with(BRAND_SOURCE) {
         let problem = format!(
@@ -102,7 +106,7 @@ fn unless_a_widgets(request: &CaptureLeadRequest, assigned: Option<&str>) -> Res
 async fn insert(
     db: &mut Db,
     lead: CaptureLeadRequest,
-    assigned: Option<String>,
+    assigned: Option<ConsultantRef>,
     digest: Vec<u8>,
     now: DateTime<Utc>,
     by: String,
@@ -123,7 +127,7 @@ async fn insert(
         .bind::<Text, _>(CONSENT_SOURCE)
         .bind::<Nullable<Text>, _>(lead.source)
         .bind::<Text, _>(by)
-        .bind::<Nullable<Text>, _>(assigned)
+        .bind::<Nullable<Text>, _>(assigned.map(String::from))
         .execute(db)
         .await?;
     Ok(())

@@ -155,7 +155,7 @@ impl TenantProgrammeService for Programme {
         let (caller, request) = admitted(call)?;
         let wanted = Wanted {
             tenant_id: tenant_of(&caller)?,
-            id: Some(request.id.clone()),
+            id: Some(request.id.as_str().into()),
             level: None,
             sector: None,
             after: None,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use authority_archive::{Evidence, Page, ReadEvidence};
 use authority_evidence::bundle;
+use authority_ids::ApprovalRef;
 use authority_keys::Keys;
 use authority_ledger::{
     stored_decisions::{self, Stored},
@@ -43,7 +44,7 @@ impl Transparency {
             let evidence = decisions.into_iter().map(|(stored, approval_id)| {
                 let unsealed = || Error::NotSealed(stored.id.clone().into());
                 let pack = packs.remove(&stored.id).ok_or_else(unsealed)??;
-                evidence(&keys, pack, &stored, approval_id)
+                evidence(&keys, pack, &stored, approval_id.map(ApprovalRef::from))
             });
             evidence.collect()
         };
@@ -78,11 +79,11 @@ fn evidence(
     keys: &Keys,
     pack: StoredPack,
     stored: &Stored,
-    approval_id: Option<String>,
+    approval_id: Option<ApprovalRef>,
 ) -> Result<Evidence, Error> {
     let pack = pack.text()?;
     let is_whole = stored.sealed.is_whole();
     let bundle = is_whole.then(|| whole(keys, &pack, stored)).transpose()?;
     let remains = (!is_whole).then(|| bundle::remains(&stored.sealed)).transpose()?;
-    Ok(Evidence { decision_id: stored.id.clone().into(), approval_id, pack, bundle, remains })
+    Ok(Evidence { decision_id: stored.id.clone(), approval_id, pack, bundle, remains })
 }

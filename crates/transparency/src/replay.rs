@@ -70,7 +70,7 @@ impl Transparency {
         let (this, id) = (self.clone(), decision_id.clone());
         let now = self.0.clock.now();
         let read = self.0.store.read_tx(&scope, async move |db| {
-            let key = key.map(|key| key.within(stored.tenant_id.as_str()));
+            let key = key.map(|key| key.within(Some(&stored.tenant_id)));
             if let Some(key) = &key
                 && let Some(first) = key.find(db, now).await?
             {

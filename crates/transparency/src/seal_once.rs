@@ -32,7 +32,7 @@ impl Transparency {
         let found = logs.find(wanted, now).await?.pop();
         let missing = Error::NotFound("decision", decision_id.into());
         let RequestedDecision { decision_id, tenant_id, state } = found.ok_or(missing)?;
-        let key = key.within(tenant_id.as_str());
+        let key = key.within(Some(&tenant_id));
         let seen = logs.elsewhere.last(&tenant_id).await?;
         let scope = Scope::service();
         let sealing = self.0.store.write_tx(&scope, async move |db| {

@@ -139,7 +139,7 @@ impl Transparency {
         caller: &Caller,
         decision_id: &DecisionId,
     ) -> Result<bool, Error> {
-        let Some(own) = caller.bound_to().map(<[String]>::to_vec) else { return Ok(true) };
+        let Some(own) = caller.bound_to() else { return Ok(true) };
         let (id, tenant) = (decision_id.clone(), caller.tenant().cloned());
         let read = self.0.store.read_tx(&caller.scope(), async move |db| {
             let found: Option<String> = decisions::table
@@ -151,7 +151,7 @@ impl Transparency {
                 .optional()?;
             Ok::<_, Error>(found)
         });
-        Ok(read.await?.is_some_and(|subject| own.contains(&subject)))
+        Ok(read.await?.is_some_and(|subject| own.iter().any(|own| *own == subject.as_str())))
     }
 
     async fn evidence(&self, caller: &Caller, asked: GetEvidenceRequest) -> Result<String, Error> {

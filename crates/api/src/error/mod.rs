@@ -106,6 +106,7 @@ codes! {
     DelegationExceedsParent "delegation_exceeds_parent" Aborted 409 "a delegation may not grant more than its parent, and a change may only narrow it";
     TransitionNotAllowed "transition_not_allowed" Aborted 409 "the record's state does not allow this move";
     ApproverNotEligible "approver_not_eligible" Aborted 409 "this person may not decide this approval";
+    PresentationDiffers "presentation_differs" Aborted 409 "people see this approval differently now; fetch it again";
     RequestDigestDiffers "request_digest_differs" Aborted 409 "`request_digest` does not match this approval; fetch it again";
     RealityNotReviewed "reality_not_reviewed" Aborted 409 "new findings require review; fetch the approval and list them in `reviewed`";
     RequestErased "request_erased" Aborted 409 "the request of this approval was erased; it can't be shown or approved";
@@ -114,6 +115,7 @@ codes! {
     SequenceExpired "sequence_expired" Aborted 409 "events after this sequence were deleted; continue from `oldest`";
     SequenceAhead "sequence_ahead" Aborted 409 "the tenant has no event with this sequence yet";
     PushNotConfigured "push_not_configured" Aborted 409 "this installation sends no Web Push; its operator can set `push.subject`";
+    MailNotConfigured "mail_not_configured" Aborted 409 "this installation sends no e-mail; its operator can set `smtp.host` and `smtp.from`";
     DecisionStopped "decision_stopped" Aborted 409 "the permission under this key has ended: a stop condition fired, its valid_until passed, or the request is not permitted now; send a new request with a new Idempotency-Key";
     IdempotencyInProgress "idempotency_in_progress" Aborted 409 "the first request with this key is still running; retry later";
     ReadOnlyProvider "read_only_provider" Aborted 409 "keys of this custody provider are read-only here";

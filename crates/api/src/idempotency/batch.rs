@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use authority_ids::{DecisionId, DecisionRef};
 use authority_store::{Db, RunQueryDsl};
 use chrono::{DateTime, Utc};
 use diesel::{
@@ -25,7 +26,7 @@ struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     fn add(&mut self, key: &'a IdempotencyKey) {
-        self.tenant.push(&key.tenant_id);
+        self.tenant.push(key.tenant());
         self.scope.push(key.scope);
         self.key.push(&key.key);
         self.caller.push(&key.caller);
@@ -53,10 +54,10 @@ pub struct ClaimBatch<'a> {
 
 impl<'a> ClaimBatch<'a> {
     /// Adds a key, with the decision that is made under it and the time.
-    pub fn add(&mut self, key: &'a IdempotencyKey, decision_id: &'a str, at: DateTime<Utc>) {
+    pub fn add(&mut self, key: &'a IdempotencyKey, decision_id: &'a DecisionId, at: DateTime<Utc>) {
         self.keys.add(key);
         self.request.push(&key.request_sha256);
-        self.decision.push(decision_id);
+        self.decision.push(decision_id.as_str());
         self.at.push(at);
     }
 
@@ -68,9 +69,9 @@ impl<'a> ClaimBatch<'a> {
     ///
     /// # Errors
     /// The database is unavailable.
-    pub async fn claim(self, db: &mut Db) -> QueryResult<HashSet<String>> {
+    pub async fn claim(self, db: &mut Db) -> QueryResult<HashSet<DecisionRef>> {
         let won: Vec<String> = self.load(db).await?;
-        Ok(won.into_iter().collect())
+        Ok(won.into_iter().map(DecisionRef::from).collect())
     }
 }
 

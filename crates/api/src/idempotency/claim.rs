@@ -57,7 +57,7 @@ impl IdempotencyKey {
         self.forget_old(db, now).await?;
         let claimed = diesel::insert_into(idempotency_keys::table)
             .values((
-                idempotency_keys::tenant_id.eq(&self.tenant_id),
+                idempotency_keys::tenant_id.eq(self.tenant()),
                 idempotency_keys::caller.eq(&self.caller),
                 idempotency_keys::scope.eq(self.scope),
                 idempotency_keys::key.eq(&self.key),
@@ -114,7 +114,7 @@ impl IdempotencyKey {
         now: DateTime<Utc>,
     ) -> Result<Option<FirstAnswer>, Error> {
         let found: Option<FirstAnswer> = idempotency_keys::table
-            .filter(idempotency_keys::tenant_id.eq(&self.tenant_id))
+            .filter(idempotency_keys::tenant_id.eq(self.tenant()))
             .filter(idempotency_keys::caller.eq_any([NOBODY, self.caller.as_str()]))
             .filter(idempotency_keys::scope.eq(self.scope))
             .filter(idempotency_keys::key.eq(&self.key))
@@ -131,6 +131,17 @@ impl IdempotencyKey {
         }
     }
 
+    /// Frees the key if `first` is still its first response.
+    ///
+    /// # Errors
+    /// The database is unavailable.
+    pub async fn forget(&self, db: &mut Db, first: &FirstAnswer) -> Result<(), Error> {
+        let row = idempotency_keys::table.find(self.row());
+        let same = row.filter(idempotency_keys::answer.eq(first.answer.as_deref()));
+        diesel::delete(same).execute(db).await?;
+        Ok(())
+    }
+
     /// Frees the key if its response has expired.
     ///
     /// # Errors
@@ -143,7 +154,7 @@ impl IdempotencyKey {
     }
 
     fn row(&self) -> (&str, &str, &str, &str) {
-        (&self.tenant_id, self.scope, &self.key, &self.caller)
+        (self.tenant(), self.scope, &self.key, &self.caller)
     }
 
     /// Returns a first response that contains a secret, and erases it. It can be read only for a

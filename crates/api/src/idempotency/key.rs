@@ -11,13 +11,14 @@ use crate::{
     identity::{Caller, caller, idempotency_key},
 };
 
-/// The tenant of a key if neither the caller nor the request has one.
+/// The value of the column `tenant_id` for a key without a tenant.
 const NO_TENANT: &str = "-";
 
 /// An idempotency key. The same text of another tenant, caller or operation is a different key.
 #[derive(Clone)]
 pub struct IdempotencyKey {
-    pub(super) tenant_id: String,
+    /// `None` if neither the caller nor the request has a tenant.
+    tenant_id: Option<TenantId>,
     /// A person's issuer and subject, or an API key's id, which a rotation does not change.
     pub(super) caller: String,
     /// The operation.
@@ -45,7 +46,7 @@ impl IdempotencyKey {
     /// one request from another.
     pub fn new(caller: &Caller, scope: &'static str, key: String, request: &[u8]) -> Self {
         Self {
-            tenant_id: caller.tenant().map_or(NO_TENANT, TenantId::as_str).to_owned(),
+            tenant_id: caller.tenant().cloned(),
             caller: caller.identity(),
             scope,
             key,
@@ -61,14 +62,18 @@ impl IdempotencyKey {
         Self { caller: format!("address|{code}"), ..self }
     }
 
-    /// Sets the key's tenant to `tenant_id`, the record's tenant, if the caller has no tenant.
-    /// `tenant_id` is empty if the record has no tenant either.
+    /// Sets the key's tenant to the record's tenant, if the caller has no tenant.
     #[must_use]
-    pub fn within(mut self, tenant_id: &str) -> Self {
-        if self.tenant_id == NO_TENANT && !tenant_id.is_empty() {
-            tenant_id.clone_into(&mut self.tenant_id);
+    pub fn within(mut self, tenant_id: Option<&TenantId>) -> Self {
+        if self.tenant_id.is_none() {
+            self.tenant_id = tenant_id.cloned();
         }
         self
+    }
+
+    /// Returns the key's tenant as in the column `tenant_id`.
+    pub(super) fn tenant(&self) -> &str {
+        self.tenant_id.as_ref().map_or(NO_TENANT, TenantId::as_str)
     }
 
     /// Marks the response as secret: it is stored encrypted, and repeated only once.
@@ -80,7 +85,7 @@ impl IdempotencyKey {
     /// Returns the key with its tenant, caller and operation, as one text. It is the associated data of
     /// a sealed response.
     pub fn place(&self) -> Vec<u8> {
-        let Self { tenant_id, caller, scope, key, .. } = self;
-        format!("idempotency|{tenant_id}|{caller}|{scope}|{key}").into_bytes()
+        let (tenant, Self { caller, scope, key, .. }) = (self.tenant(), self);
+        format!("idempotency|{tenant}|{caller}|{scope}|{key}").into_bytes()
     }
 }

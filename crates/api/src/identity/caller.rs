@@ -2,7 +2,7 @@
 
 use std::{fmt, net::IpAddr, sync::Arc};
 
-use authority_ids::{ApiKeyId, TenantId};
+use authority_ids::{ApiKeyId, PrincipalRef, TenantId};
 use chrono::{DateTime, Utc};
 
 use super::{dev_provider, role::Role};
@@ -46,7 +46,7 @@ pub enum CallerKind {
         tenant_id: TenantId,
         key_id: ApiKeyId,
         scopes: Arc<[String]>,
-        principal_ids: Arc<[String]>,
+        principal_ids: Arc<[PrincipalRef]>,
         secret: SecretCode,
         /// The address that the call came from, if it is known.
         peer: Option<IpAddr>,
@@ -132,7 +132,7 @@ impl Caller {
 
     /// The principals that the caller is confined to: data of other principals is hidden. Only API
     /// keys can be confined.
-    pub fn bound_to(&self) -> Option<&[String]> {
+    pub fn bound_to(&self) -> Option<&[PrincipalRef]> {
         match &self.kind {
             CallerKind::Key { principal_ids, .. } if !principal_ids.is_empty() => {
                 Some(principal_ids)
@@ -159,7 +159,7 @@ impl Caller {
     /// Whether the caller may act for `principal`. An API key that is bound to principals may act
     /// only for these; anonymous callers may not act for any.
     pub fn acts_for(&self, principal: &str) -> bool {
-        let mine = |own: &[String]| own.iter().any(|id| id == principal);
+        let mine = |own: &[PrincipalRef]| own.iter().any(|id| *id == principal);
         self.kind != CallerKind::Anonymous && self.bound_to().is_none_or(mine)
     }
 }

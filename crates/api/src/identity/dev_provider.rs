@@ -1,6 +1,7 @@
 //! The development identity provider. It issues tokens for trying this service without an account
 //! at an identity provider. Its tokens are verified in the same way as tokens of other issuers.
 
+use authority_ids::TenantRef;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -25,7 +26,7 @@ pub enum Holder {
     /// not a person.
     Service,
     Member {
-        tenant_id: String,
+        tenant_id: TenantRef,
         role: String,
         email: String,
     },

@@ -16,7 +16,7 @@ use super::{
     dev_provider, error::Error, jwks_client::JwksClient, key_source::KeySource,
     numeric_date::NumericDate,
 };
-use authority_ids::IdParts;
+use authority_ids::{IdParts, TenantRef};
 use authority_process::clock::Clock;
 use authority_store::SERVICE;
 
@@ -54,7 +54,7 @@ pub struct Claims {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct PublicMetadata {
     pub role: Option<String>,
-    pub tenant_id: Option<String>,
+    pub tenant_id: Option<TenantRef>,
 }
 
 impl Claims {
@@ -88,12 +88,12 @@ impl Claims {
     /// Checks that texts are of reasonable length without control characters: they are stored,
     /// logged and compared.
     fn are_storable(&self) -> bool {
-        let metadata = &self.public_metadata;
-        let optional =
-            [&self.org_id, &self.email, &metadata.role, &metadata.tenant_id].into_iter().flatten();
+        let PublicMetadata { role, tenant_id } = &self.public_metadata;
+        let optional = [self.org_id.as_deref(), self.email.as_deref(), role.as_deref()];
+        let optional = optional.into_iter().chain([tenant_id.as_deref()]).flatten();
         !self.sub.is_empty()
             && optional
-                .chain([&self.sub])
+                .chain([self.sub.as_str()])
                 .all(|text| text.len() <= 320 && !text.chars().any(char::is_control))
     }
 }

@@ -26,6 +26,7 @@ mod refusals;
 mod role;
 mod rules;
 mod usage;
+mod who_may;
 
 pub use authenticate::{Identity, Settings};
 pub use call::{admitted, caller, checked, idempotency_key, take_caller};
@@ -40,5 +41,6 @@ pub use key_source::KeySource;
 pub use layer::{AuthenticateLayer, Authenticated};
 pub use oidc::{IdClaims, LogoutClaims, OTHER_SIGN_IN};
 pub use role::Role;
-pub use rules::{Rules, Via, is_closed_to, permit};
+pub use rules::{Rules, Via, is_closed_to, may_call, permit};
 pub use usage::LastUsed;
+pub use who_may::{permitted_roles, who_may};

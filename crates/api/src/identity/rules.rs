@@ -10,6 +10,7 @@ use authority_model::{
 use super::{
     caller::{Caller, CallerKind},
     error::{Error, RefusedRole},
+    who_may::people,
 };
 
 /// The transport of a call.
@@ -104,13 +105,14 @@ fn refused_role(
     rules: &(impl Iterator<Item = &'static Access> + Clone),
     role: Option<&str>,
 ) -> Error {
+    let takes_roles = rules.clone().any(|rule| !rule.roles.is_empty());
     let reason = if rules.clone().all(is_for_owner) {
         "is the installation owner's alone; a tenant's own operations are under /api/v1/app and /v1"
             .to_owned()
     } else if role.is_none() {
         "acts on the caller's own tenant; use a tenant's token".to_owned()
-    } else if rules.clone().any(|rule| !rule.roles.is_empty()) {
-        format!("is not open to the token's role; it takes the role {}", roles(rules))
+    } else if let Some(people) = people(rules.clone()).filter(|_| takes_roles) {
+        format!("is not open to the token's role; it is open to {people}")
     } else {
         "is not open to a tenant's members".to_owned()
     };
@@ -123,6 +125,12 @@ fn refused_role(
         permitted: permitted.into_iter().collect(),
         reason,
     })
+}
+
+/// Whether the caller may call `rpc`, `/package.Service/Method`, over some transport.
+pub fn may_call(rpc: &str, caller: &Caller) -> bool {
+    let bindings = RULES.iter().find(|(known, _)| *known == rpc).map(|(_, bindings)| *bindings);
+    bindings.unwrap_or_default().iter().any(|binding| opens(&binding.access, &caller.kind))
 }
 
 /// Whether the operation that reads records of this table by id is open to people of a tenant, but

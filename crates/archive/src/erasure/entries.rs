@@ -96,7 +96,7 @@ impl Columns {
         let basis = Basis::of(&entry)?;
         let text = |part: Option<&RawValue>| part.map(RawValue::get).unwrap_or_default().to_owned();
         self.places.push(i32::try_from(place).unwrap_or(i32::MAX));
-        self.subjects.push(entry.summary()?.subject);
+        self.subjects.push(entry.summary()?.subject.into());
         self.contexts.push(text(basis.context));
         self.facts.push(text(basis.facts));
         self.blobs.push(text(basis.blobs));

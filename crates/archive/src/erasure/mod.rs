@@ -216,7 +216,8 @@ impl Eraser {
                 return Err(Error::Busy(folder));
             }
             let tidied = self.store.write_tx(scope, async move |db| {
-                let tidied = diesel::sql_query(tidy::NOTE).bind::<Text, _>(archived.tenant_id);
+                let tidied =
+                    diesel::sql_query(tidy::NOTE).bind::<Text, _>(archived.tenant_id.as_str());
                 let tidied =
                     tidied.bind::<Text, _>(archived.month).bind::<Text, _>(archived.manifest);
                 tidied.execute(db).await?;
@@ -316,7 +317,7 @@ impl Rewriting<'_> {
         let (of, name) = (archived.clone(), name.to_owned());
         let intended = self.eraser.store.write_tx(self.scope, async move |db: &mut Db| {
             let intend = diesel::sql_query(INTEND)
-                .bind::<Text, _>(of.tenant_id)
+                .bind::<Text, _>(of.tenant_id.as_str())
                 .bind::<Text, _>(of.month)
                 .bind::<Text, _>(of.manifest)
                 .bind::<Text, _>(name);
@@ -335,13 +336,13 @@ impl Rewriting<'_> {
         let of = archived.clone();
         let bytes: u64 = new.objects.iter().map(|object| object.bytes).sum();
         let replaced = self.eraser.store.write_tx(self.scope, async move |db: &mut Db| {
-            let lock = diesel::sql_query(LOCK).bind::<Text, _>(&of.tenant_id);
+            let lock = diesel::sql_query(LOCK).bind::<Text, _>(of.tenant_id.as_str());
             let lock: Holds = lock.get_result(db).await?;
             if !lock.holds {
                 return Ok(0);
             }
             let replace = diesel::sql_query(REPLACE)
-                .bind::<Text, _>(of.tenant_id)
+                .bind::<Text, _>(of.tenant_id.as_str())
                 .bind::<Text, _>(of.month)
                 .bind::<Text, _>(of.manifest)
                 .bind::<Text, _>(name)

@@ -1,5 +1,6 @@
 //! A line of a part: one decision with all of its stored documents.
 
+use authority_ids::{ApprovalRef, DecisionRef, PrincipalRef, TenantRef};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -14,11 +15,11 @@ pub const ENTRY_KIND: &str = "svc.archive.entry.v1";
 #[serde(deny_unknown_fields)]
 pub struct Entry<'a> {
     /// The approval request, if the decision was held.
-    pub approval_id: Option<String>,
+    pub approval_id: Option<ApprovalRef>,
     /// `svc.evidence.bundle.v1`; absent if a part of the bundle was erased.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<&'a RawValue>,
-    pub decision_id: String,
+    pub decision_id: DecisionRef,
     pub kind: String,
     /// `svc.evidence.pack.v1`, in entries without a bundle.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -82,14 +83,14 @@ struct Signature<'a> {
 struct Record {
     evaluated_at: DateTime<Utc>,
     request: Request,
-    tenant_id: String,
+    tenant_id: TenantRef,
     verdict: Verdict,
 }
 
 #[derive(Deserialize)]
 struct Request {
     action: String,
-    subject: String,
+    subject: PrincipalRef,
 }
 
 #[derive(Deserialize)]
@@ -163,8 +164,8 @@ impl<'a> Entry<'a> {
 
 /// The decision of an entry: the same values as the database's rows of the decision and its pack.
 pub struct Summary<'a> {
-    pub tenant_id: String,
-    pub subject: String,
+    pub tenant_id: TenantRef,
+    pub subject: PrincipalRef,
     pub action: String,
     pub decision: String,
     pub reason_code: String,

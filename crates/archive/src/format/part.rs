@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use authority_crypto::sha256;
 use authority_evidence::archive::Content;
+use authority_ids::{DecisionRef, TenantRef};
 use bytes::Bytes;
 
 use super::{
@@ -42,7 +43,7 @@ pub struct Part {
 
 impl Part {
     /// Returns the ids of the first and the last decision.
-    pub fn ends(&self) -> Option<(String, String)> {
+    pub fn ends(&self) -> Option<(DecisionRef, DecisionRef)> {
         let (first, last) = (self.rows.first()?, self.rows.last()?);
         Some((first.about.decision_id.clone(), last.about.decision_id.clone()))
     }
@@ -50,7 +51,7 @@ impl Part {
 
 /// Collects the entries of a part, in the order of their ids.
 pub struct PartWriter {
-    tenant_id: String,
+    tenant_id: TenantRef,
     most: usize,
     frames: FrameWriter,
     abouts: Vec<About>,
@@ -58,7 +59,7 @@ pub struct PartWriter {
 
 impl PartWriter {
     /// Creates a writer. `most` is the number of decisions that fit into the part.
-    pub fn new(tenant_id: String, most: usize) -> Result<Self, Error> {
+    pub fn new(tenant_id: TenantRef, most: usize) -> Result<Self, Error> {
         Ok(Self { tenant_id, most, frames: FrameWriter::new()?, abouts: Vec::new() })
     }
 
@@ -99,7 +100,7 @@ impl PartWriter {
 
 /// A part that was read from the archive and is checked next.
 pub struct Read<'p> {
-    pub tenant_id: &'p str,
+    pub tenant_id: &'p TenantRef,
     pub month: Month,
     /// The name of the object with the decisions.
     pub name: &'p str,
@@ -126,8 +127,9 @@ impl Read<'_> {
         for row in &rows {
             frames.entry(row.place.offset).or_default().push(row);
         }
-        let (mut end, mut before) = (0, String::new());
+        let (mut end, mut before) = (0, DecisionRef::default());
         let ids = self.month.ids();
+        let ids = ids.start.as_str()..ids.end.as_str();
         for (offset, rows) in frames {
             let length = rows[0].place.length;
             let frame = slice(self.decisions, offset, length).filter(|_| offset == end);
@@ -144,7 +146,7 @@ impl Read<'_> {
                 if !in_place || About::of(line, self.tenant_id)? != row.about {
                     return Err(Error::Differs(format!("`{id}` is not at its place in the index")));
                 }
-                if *id <= before || !ids.contains(id) {
+                if *id <= before || !ids.contains(&id.as_str()) {
                     return Err(Error::Differs(format!("`{id}` is out of order")));
                 }
                 each(row, line)?;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use authority_evidence::{Salts, Sealed, verify::sealed_in};
+use authority_ids::TenantRef;
 use authority_ledger::stored_decisions::Stored;
 use authority_store::row_id;
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -40,9 +41,9 @@ impl Archived {
     ///
     /// # Errors
     /// The line is not an entry of this tenant.
-    pub(super) fn new(line: Vec<u8>, tenant_id: &str) -> Result<Self, Error> {
+    pub(super) fn new(line: Vec<u8>, tenant_id: &TenantRef) -> Result<Self, Error> {
         let archived = Self { line };
-        if archived.summary()?.tenant_id != tenant_id {
+        if archived.summary()?.tenant_id != *tenant_id {
             return Err(format::Error::Unreadable("it belongs to another tenant").into());
         }
         Ok(archived)
@@ -81,7 +82,7 @@ impl Archived {
         let summary = entry.summary()?;
         let sealed = match entry.bundle {
             Some(bundle) => sealed_in(bundle.get().as_bytes())
-                .map_err(|why| Error::Damaged(entry.decision_id.clone(), why.to_string()))?,
+                .map_err(|why| Error::Damaged(entry.decision_id.to_string(), why.to_string()))?,
             None => remaining(&entry, &summary)?,
         };
         let signature = STANDARD.decode(summary.signature).unwrap_or_default();
@@ -90,7 +91,7 @@ impl Archived {
             kid: summary.kid.to_owned(),
             signature,
             sealed,
-            id: entry.decision_id.into(),
+            id: entry.decision_id,
         })
     }
 }

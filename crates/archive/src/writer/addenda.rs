@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use authority_ids::DecisionRef;
 use authority_model::schema::{decision_reports, replay_proofs};
 use authority_store::{RunQueryDsl, Scope, Store};
 use chrono::{DateTime, Utc};
@@ -14,7 +15,8 @@ use crate::{Error, Evidence, format};
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = decision_reports, check_for_backend(diesel::pg::Pg))]
 struct Report {
-    decision_id: String,
+    #[diesel(deserialize_as = String)]
+    decision_id: DecisionRef,
     outcome: String,
     at: DateTime<Utc>,
     detail: Option<String>,
@@ -42,8 +44,8 @@ impl From<Report> for format::entry::Report {
 
 /// The additions to a page of decisions, by the decision's id.
 pub(super) struct Addenda {
-    reports: HashMap<String, format::entry::Report>,
-    replays: HashMap<String, Vec<Vec<u8>>>,
+    reports: HashMap<DecisionRef, format::entry::Report>,
+    replays: HashMap<DecisionRef, Vec<Vec<u8>>>,
 }
 
 impl Addenda {
@@ -52,7 +54,7 @@ impl Addenda {
         subject: &Subject,
         list: &[Evidence],
     ) -> Result<Self, Error> {
-        let ids: Vec<String> = list.iter().map(|one| one.decision_id.clone()).collect();
+        let ids: Vec<String> = list.iter().map(|one| String::from(&one.decision_id)).collect();
         let tenant_id = subject.tenant_id.clone();
         let read = store.read_tx(&Scope::service(), async move |db| {
             let reports: Vec<Report> = decision_reports::table
@@ -72,9 +74,9 @@ impl Addenda {
         });
         let (reports, proofs) = read.await?;
         let reports = reports.into_iter().map(|row| (row.decision_id.clone(), row.into()));
-        let mut replays: HashMap<String, Vec<Vec<u8>>> = HashMap::new();
+        let mut replays: HashMap<DecisionRef, Vec<Vec<u8>>> = HashMap::new();
         for (decision_id, body) in proofs {
-            replays.entry(decision_id).or_default().push(body);
+            replays.entry(decision_id.into()).or_default().push(body);
         }
         Ok(Self { reports: reports.collect(), replays })
     }
@@ -82,7 +84,7 @@ impl Addenda {
     /// Removes and returns the additions to a decision.
     pub(super) fn take(
         &mut self,
-        decision_id: &str,
+        decision_id: &DecisionRef,
     ) -> Result<(Option<format::entry::Report>, Vec<Box<RawValue>>), Error> {
         let replays = self.replays.remove(decision_id).unwrap_or_default();
         let replays = replays.iter().map(|body| serde_json::from_slice(body));

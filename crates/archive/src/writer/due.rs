@@ -1,6 +1,6 @@
 //! Selects the months to archive.
 
-use authority_ids::DecisionId;
+use authority_ids::{DecisionId, TenantId};
 use authority_store::{Db, RunQueryDsl, Scope, row_id};
 use chrono::{DateTime, Utc};
 use diesel::{
@@ -101,13 +101,14 @@ impl Archiver {
                 diesel::sql_query(TENANTS).bind::<Text, _>(name).load(db).await?;
             let mut due = Vec::new();
             for tenant in tenants {
+                let tenant_id = row_id(&tenant.id)?;
                 for month in tenant.old(now) {
-                    let state = state(db, &tenant.id, month).await?;
+                    let state = state(db, &tenant_id, month).await?;
                     if state.has_any && !state.is_settled {
                         break;
                     }
                     if state.has_any {
-                        due.push(Subject { tenant_id: row_id(&tenant.id)?, month });
+                        due.push(Subject { tenant_id: tenant_id.clone(), month });
                     }
                 }
             }
@@ -117,10 +118,10 @@ impl Archiver {
     }
 }
 
-async fn state(db: &mut Db, tenant_id: &str, month: Month) -> Result<State, Error> {
+async fn state(db: &mut Db, tenant_id: &TenantId, month: Month) -> Result<State, Error> {
     let ids = month.ids();
     let state = diesel::sql_query(MONTH)
-        .bind::<Text, _>(tenant_id)
+        .bind::<Text, _>(tenant_id.as_str())
         .bind::<Text, _>(month.to_string())
         .bind::<Text, _>(ids.start)
         .bind::<Text, _>(ids.end)

@@ -7,7 +7,7 @@ use authority_evidence::{
     archive::{Content, Manifest, Object},
     digest_text,
 };
-use authority_ids::DecisionId;
+use authority_ids::{DecisionId, TenantId};
 use authority_model::schema::log_heads;
 use authority_store::{Db, RunQueryDsl, Scope};
 use chrono::TimeDelta;
@@ -108,11 +108,10 @@ impl Archiver {
     }
 
     async fn manifest(&self, subject: &Subject, objects: Vec<Object>) -> Result<Manifest, Error> {
-        let tenant_id = subject.tenant_id.to_string();
-        let of = tenant_id.clone();
+        let of = subject.tenant_id.clone();
         let read = self.parts.store.read_tx(&Scope::service(), async move |db| {
             let newest = log_heads::table
-                .filter(log_heads::tenant_id.eq(of))
+                .filter(log_heads::tenant_id.eq(of.as_str()))
                 .order(log_heads::epoch.desc())
                 .select(log_heads::checkpoint);
             let checkpoint: Option<String> = newest.first(db).await.optional()?;
@@ -135,7 +134,7 @@ impl Archiver {
             issuer: self.parts.issuer.clone(),
             last_id,
             month: subject.month.to_string(),
-            tenant_id,
+            tenant_id: (&subject.tenant_id).into(),
             versions: count(Content::Versions),
             objects,
         })
@@ -176,7 +175,8 @@ impl Archiver {
     /// An id contains the digest of its record. Equal ids therefore mean equal decisions.
     async fn are_stored(&self, subject: &Subject, rows: &[IndexRow]) -> Result<bool, Error> {
         let tenant_id = subject.tenant_id.to_string();
-        let ids: Vec<String> = rows.iter().map(|row| row.about.decision_id.clone()).collect();
+        let ids: Vec<String> =
+            rows.iter().map(|row| String::from(&row.about.decision_id)).collect();
         let read = self.parts.store.read_tx(&Scope::service(), async move |db| {
             let stored = diesel::sql_query(STORED).bind::<Text, _>(tenant_id);
             let stored: Holds = stored.bind::<Array<Text>, _>(ids).get_result(db).await?;
@@ -211,7 +211,7 @@ impl Archiver {
                 .bind::<Timestamptz, _>(archived_at)
                 .execute(db)
                 .await?;
-            keep_times(db, tenant_id, &month, &whole.times).await?;
+            keep_times(db, &of.tenant_id, &month, &whole.times).await?;
             let parts = diesel::sql_query(PARTS).bind::<Text, _>(tenant_id);
             parts.bind::<Text, _>(&month).execute(db).await?;
             let same = diesel::sql_query(SAME).bind::<Text, _>(tenant_id);
@@ -256,11 +256,16 @@ async fn end(db: &mut Db, statement: &str, subject: &Subject) -> Result<(), Erro
     Ok(())
 }
 
-async fn keep_times(db: &mut Db, tenant_id: &str, month: &str, times: &Times) -> Result<(), Error> {
+async fn keep_times(
+    db: &mut Db,
+    tenant_id: &TenantId,
+    month: &str,
+    times: &Times,
+) -> Result<(), Error> {
     let hours: Vec<i32> = times.keys().copied().collect();
     let times: Vec<&[u8]> = times.values().map(Vec::as_slice).collect();
     diesel::sql_query(TIMES)
-        .bind::<Text, _>(tenant_id)
+        .bind::<Text, _>(tenant_id.as_str())
         .bind::<Text, _>(month)
         .bind::<Array<Integer>, _>(hours)
         .bind::<Array<Bytea>, _>(times)

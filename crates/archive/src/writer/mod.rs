@@ -18,7 +18,7 @@ mod removal;
 mod run;
 pub(crate) mod worker;
 
-use authority_ids::TenantId;
+use authority_ids::{TenantId, TenantRef};
 use authority_keys::Keys;
 use authority_process::clock::Clock;
 use authority_store::Store;
@@ -212,8 +212,8 @@ impl Archiver {
 impl Task {
     /// Logs a fault that concerns only one month, and returns [`StepResult::Skipped`] for it.
     fn unless_of_one(&self, done: Result<StepResult, Error>) -> Result<StepResult, Error> {
-        let (tenant, month) = match self {
-            Self::Archive(subject) => (subject.tenant_id.to_string(), subject.month.to_string()),
+        let (tenant, month): (TenantRef, String) = match self {
+            Self::Archive(subject) => ((&subject.tenant_id).into(), subject.month.to_string()),
             Self::Tidy(archive) | Self::Check(archive) | Self::Remove(archive) => {
                 (archive.tenant_id.clone(), archive.month.clone())
             }
@@ -222,7 +222,7 @@ impl Task {
         match done {
             Err(Error::Lost) => {
                 tracing::debug!(
-                    tenant.id = tenant,
+                    tenant.id = tenant.as_str(),
                     archive.month = month,
                     "left a month to another node or to an erasure"
                 );
@@ -231,7 +231,7 @@ impl Task {
             Err(error) if error.is_of_one() => {
                 tracing::error!(
                     %error,
-                    tenant.id = tenant,
+                    tenant.id = tenant.as_str(),
                     archive.month = month,
                     "failed to archive a month; keeping its rows"
                 );

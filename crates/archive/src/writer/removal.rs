@@ -151,7 +151,7 @@ impl Archiver {
         let of = archived.clone();
         let read = self.parts.store.read_tx(&Scope::service(), async move |db| {
             let known = diesel::sql_query(KNOWN)
-                .bind::<Text, _>(of.tenant_id)
+                .bind::<Text, _>(of.tenant_id.as_str())
                 .bind::<Text, _>(of.month)
                 .bind::<Text, _>(of.manifest);
             Ok::<_, Error>(known.get_result(db).await.optional()?)
@@ -197,7 +197,7 @@ impl Archiver {
                     let Archive { tenant_id: tenant, month, .. } = archived;
                     tracing::error!(
                         %error,
-                        tenant.id = tenant,
+                        tenant.id = tenant.as_str(),
                         archive.month = month,
                         "kept the partitions of an archive that is not complete"
                     );
@@ -236,12 +236,12 @@ impl Archiver {
         let (of, scope) = (archived.clone(), Scope::service());
         let removed = self.parts.store.long_write_tx(LONGEST, &scope, async move |db| {
             let removed: Removed = diesel::sql_query(REMOVE)
-                .bind::<Text, _>(&of.tenant_id)
+                .bind::<Text, _>(of.tenant_id.as_str())
                 .bind::<Text, _>(&of.month)
                 .get_result(db)
                 .await?;
             if removed.removed.is_some_and(|removed| removed < 0) {
-                let discard = diesel::sql_query(DISCARD).bind::<Text, _>(&of.tenant_id);
+                let discard = diesel::sql_query(DISCARD).bind::<Text, _>(of.tenant_id.as_str());
                 discard.bind::<Text, _>(&of.month).execute(db).await?;
             }
             Ok::<_, Error>(removed.removed)
@@ -250,7 +250,7 @@ impl Archiver {
         match removed.await? {
             Some(removed) if removed < 0 => {
                 tracing::warn!(
-                    tenant.id = tenant,
+                    tenant.id = tenant.as_str(),
                     archive.month = month,
                     "found rows that differ from the archive; archiving the month again"
                 );
@@ -269,19 +269,19 @@ impl Archiver {
     async fn tell_removed(&self, archived: &Archive) -> Result<(), Error> {
         let of = archived.clone();
         let kept = self.parts.store.read_tx(&Scope::service(), async move |db| {
-            let kept = diesel::sql_query(KEPT).bind::<Text, _>(of.tenant_id);
+            let kept = diesel::sql_query(KEPT).bind::<Text, _>(of.tenant_id.as_str());
             let kept: Kept = kept.bind::<Text, _>(of.month).get_result(db).await?;
             Ok::<_, Error>(kept.parts)
         });
         let Archive { tenant_id: tenant, month, .. } = archived;
         match kept.await? {
             0 => tracing::info!(
-                tenant.id = tenant,
+                tenant.id = tenant.as_str(),
                 archive.month = month,
                 "removed the rows of an archived month"
             ),
             parts => tracing::warn!(
-                tenant.id = tenant,
+                tenant.id = tenant.as_str(),
                 archive.month = month,
                 parts,
                 "kept decisions that were added late to an archived month"
@@ -294,7 +294,7 @@ impl Archiver {
         let of = archived.clone();
         let marked = self.parts.store.write_tx(&Scope::service(), async move |db| {
             diesel::sql_query(statement)
-                .bind::<Text, _>(of.tenant_id)
+                .bind::<Text, _>(of.tenant_id.as_str())
                 .bind::<Text, _>(of.month)
                 .bind::<Text, _>(of.manifest)
                 .execute(db)

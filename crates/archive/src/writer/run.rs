@@ -4,6 +4,7 @@
 //! too long, or an erasure ended the run) can't commit any more. No archive refers to the objects
 //! that it writes afterwards.
 
+use authority_ids::DecisionRef;
 use authority_store::{Db, RunQueryDsl, Scope};
 use chrono::{DateTime, Utc};
 use diesel::{
@@ -76,10 +77,10 @@ pub(super) struct Written {
     pub(super) part: i32,
     #[diesel(sql_type = BigInt)]
     pub(super) decisions: i64,
-    #[diesel(sql_type = Text)]
-    pub(super) first_id: String,
-    #[diesel(sql_type = Text)]
-    pub(super) last_id: String,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    pub(super) first_id: DecisionRef,
+    #[diesel(sql_type = Text, deserialize_as = String)]
+    pub(super) last_id: DecisionRef,
     #[diesel(sql_type = Text)]
     pub(super) name: String,
     #[diesel(sql_type = BigInt)]
@@ -105,7 +106,7 @@ impl Archiver {
     pub(super) async fn archive(&self, subject: &Subject) -> Result<StepResult, Error> {
         let run = self.claim(subject).await?;
         let number = u32::try_from(run.written.len()).unwrap_or(u32::MAX).saturating_add(1);
-        let after = run.written.last().map(|part| part.last_id.clone());
+        let after = run.written.last().map(|part| String::from(&part.last_id));
         let part = self.read_part(subject, after.unwrap_or_default()).await?;
         let part = tokio::task::spawn_blocking(move || part.finish(number)).await??;
         let Some(part) = part else { return self.finish(subject, run).await };
@@ -163,7 +164,7 @@ impl Archiver {
     async fn read_part(&self, subject: &Subject, after: String) -> Result<PartWriter, Error> {
         let ids = subject.month.ids();
         let mut after = ids.start.max(after);
-        let mut part = PartWriter::new(subject.tenant_id.to_string(), self.parts.part)?;
+        let mut part = PartWriter::new((&subject.tenant_id).into(), self.parts.part)?;
         while part.room() > 0 {
             self.unless_stopping()?;
             let page = Page {
@@ -174,7 +175,7 @@ impl Archiver {
             };
             let list = (self.parts.evidence)(page).await.map_err(Error::Source)?;
             let Some(last) = list.last() else { break };
-            after.clone_from(&last.decision_id);
+            last.decision_id.as_str().clone_into(&mut after);
             let addenda = Addenda::read(&self.parts.store, subject, &list).await?;
             part = tokio::task::spawn_blocking(move || add(part, &list, addenda)).await??;
         }
@@ -214,8 +215,8 @@ async fn insert(db: &mut Db, subject: &Subject, part: Written) -> Result<(), Err
         .bind::<Text, _>(subject.month.to_string())
         .bind::<Integer, _>(part.part)
         .bind::<BigInt, _>(part.decisions)
-        .bind::<Text, _>(part.first_id)
-        .bind::<Text, _>(part.last_id)
+        .bind::<Text, _>(part.first_id.as_str())
+        .bind::<Text, _>(part.last_id.as_str())
         .bind::<Text, _>(part.name)
         .bind::<BigInt, _>(part.bytes)
         .bind::<Bytea, _>(part.sha256)

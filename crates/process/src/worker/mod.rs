@@ -99,6 +99,11 @@ impl Worker {
         Self { name, every, body, is_critical: false, outlasts_calls: false }
     }
 
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// Sets the period of an endless worker's rounds. The worker is late after several periods
     /// without a success.
     pub fn with_rounds(self, every: Duration) -> Self {

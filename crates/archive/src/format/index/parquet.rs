@@ -144,9 +144,9 @@ pub fn read(object: Bytes) -> Result<(Vec<IndexRow>, String), Error> {
                 return Err(Error::Index("it is not of one part".to_owned()));
             }
             let about = About {
-                decision_id: ids[at].clone(),
+                decision_id: ids[at].as_str().into(),
                 evaluated_at: times[at],
-                subject: subjects[at].clone(),
+                subject: subjects[at].as_str().into(),
                 action: actions[at].clone(),
                 decision: decisions[at].clone(),
                 reason_code: reasons[at].clone(),
@@ -227,9 +227,9 @@ mod tests {
 
     fn row(number: u32) -> IndexRow {
         let about = About {
-            decision_id: format!("svc:decision:{number:064x}"),
+            decision_id: format!("svc:decision:{number:064x}").into(),
             evaluated_at: 1_780_000_000_000_000 + i64::from(number),
-            subject: format!("svc:agent:acme:agent-{}", number % 7),
+            subject: format!("svc:agent:acme:agent-{}", number % 7).into(),
             action: "payments.create".to_owned(),
             decision: "allow".to_owned(),
             reason_code: "permission_granted".to_owned(),
