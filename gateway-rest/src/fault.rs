@@ -81,20 +81,7 @@ impl Fault {
     /// Returns a 400 with every problem in its details. The message quotes a few and counts the
     /// others. `more` is the number of problems that are not in the list.
     pub fn invalid(mut problems: Vec<Problem>, more: usize) -> Self {
-        let mut message = String::from("the request is invalid: ");
-        for (place, Problem { field, problem }) in problems.iter().take(SHOWN).enumerate() {
-            if place > 0 {
-                message.push_str("; ");
-            }
-            if field.is_empty() {
-                message.push_str(problem);
-            } else {
-                message.push('`');
-                message.push_str(field);
-                message.push_str("` ");
-                message.push_str(problem);
-            }
-        }
+        let mut message = format!("the request is invalid: {}", quoted(&problems));
         let unsaid = problems.len().saturating_sub(SHOWN) + more;
         if unsaid > 0 {
             let rest = format!("; and {unsaid} more");
@@ -133,21 +120,41 @@ impl Fault {
     }
 
     /// Renames the members as the client wrote them: `tool.name` is `name` if the body is `tool`.
+    ///
+    /// Where the message quotes the problems, it quotes the renamed problems instead. Any other
+    /// message stays as it is.
     pub(crate) fn below(mut self, body: &str) -> Self {
-        let quoted = format!("`{body}.");
-        let mut changed = false;
+        let before = quoted(&self.problems);
         for problem in &mut self.problems {
             let inner = problem.field.strip_prefix(body).and_then(|rest| rest.strip_prefix('.'));
             if let Some(inner) = inner.map(str::to_owned) {
                 problem.field = inner;
-                changed = true;
             }
         }
-        if changed && self.message.contains(&quoted) {
-            self.message = Cow::Owned(self.message.replace(&quoted, "`"));
+        if !before.is_empty() {
+            self.message = self.message.replacen(&before, &quoted(&self.problems), 1).into();
         }
         self
     }
+}
+
+/// Returns the first problems as a message quotes them.
+fn quoted(problems: &[Problem]) -> String {
+    let mut message = String::new();
+    for (place, Problem { field, problem }) in problems.iter().take(SHOWN).enumerate() {
+        if place > 0 {
+            message.push_str("; ");
+        }
+        if field.is_empty() {
+            message.push_str(problem);
+        } else {
+            message.push('`');
+            message.push_str(field);
+            message.push_str("` ");
+            message.push_str(problem);
+        }
+    }
+    message
 }
 
 impl From<Status> for Fault {
@@ -167,5 +174,29 @@ impl From<Status> for Fault {
                 .collect();
         }
         fault
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_that_quotes_problems_has_the_clients_names() {
+        let problem = |field: &str| Problem { field: field.to_owned(), problem: "is wrong".into() };
+        let fields = ["tool.name", "tool.tags[1]", "tools", "tool.notes"];
+        let fault = Fault::invalid(fields.map(problem).into(), 2).below("tool");
+        let renamed: Vec<&str> = fault.problems.iter().map(|one| one.field.as_str()).collect();
+        assert_eq!(renamed, ["name", "tags[1]", "tools", "notes", ""]);
+        assert_eq!(
+            fault.message,
+            "the request is invalid: `name` is wrong; `tags[1]` is wrong; `tools` is wrong; and 3 more"
+        );
+        // Another message is not changed, even if it has a member's path.
+        let mut other = Fault::new(Code::Aborted, "in_use", "use `tool.name` elsewhere");
+        other.problems = vec![problem("tool.name")];
+        let other = other.below("tool");
+        assert_eq!(other.message, "use `tool.name` elsewhere");
+        assert_eq!(other.problems, [problem("name")]);
     }
 }

@@ -217,7 +217,7 @@ impl<H: Host> Inner<H> {
             _ => Vec::new(),
         };
         let codec = Raw { length: message.len() };
-        let form = stream::Form::of(&parts.headers);
+        let form = stream::Form::of(route, &parts.headers);
         let request =
             tonic::Request::from_parts(metadata(parts.headers), parts.extensions, message);
         // The call is in process: a large response needs no limit.

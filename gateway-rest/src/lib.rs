@@ -6,6 +6,7 @@
 
 mod answer;
 mod codec;
+mod csv;
 mod fault;
 mod gateway;
 mod host;
@@ -35,7 +36,7 @@ pub use nearest::suggestion;
 use problems::Problems;
 use read::Reader;
 pub use read::{BEYOND, NUL};
-pub use route::{Body, Events, Route, Segment, Variable};
+pub use route::{Body, Column, Events, Route, Segment, Variable};
 pub use shape::{Cardinality, Field, Kind, Shape};
 pub use shorten::{json_len, shortened};
 pub use time::{SPAN, before};

@@ -42,6 +42,8 @@ pub struct Route {
     /// How its messages become server-sent events. Without it each whole message is the data of an
     /// event.
     pub events: Option<Events>,
+    /// The columns of its messages as CSV; empty if it has no such form.
+    pub csv: &'static [Column],
     /// The largest body in bytes, if it is smaller than the host's limit; 0 for the host's limit.
     pub body_bytes: u32,
     /// The fields that identify a new record: positions in `output.fields`. Its `Location` contains
@@ -60,6 +62,14 @@ pub struct Events {
     pub data: u16,
     /// The request field that the header `Last-Event-ID` sets: its position in `input.fields`.
     pub resume: u16,
+}
+
+/// A column of a stream as CSV.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    pub name: &'static str,
+    /// The path from the message to the field, as positions in each message's `fields`.
+    pub fields: &'static [u16],
 }
 
 /// One segment of a path template.

@@ -1,7 +1,7 @@
-//! Server streams as newline-delimited JSON, or as server-sent events on request.
+//! Server streams as newline-delimited JSON, or on request as server-sent events or CSV.
 //!
 //! A failure in mid-stream is sent as the last line, in the same form as any error, because the
-//! status was already sent.
+//! status was already sent. CSV has no form for errors: its last row is then missing.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use tonic::Streaming;
 
 use crate::{
-    answer,
+    answer, csv,
     fault::Fault,
     host::Host,
     route::{Events, Route},
@@ -26,26 +26,37 @@ const SILENCE: Duration = Duration::from_secs(15);
 pub(crate) enum Form {
     Lines,
     Events,
+    Rows,
 }
 
 impl Form {
-    pub(crate) fn of(headers: &HeaderMap) -> Self {
-        let wants = |value: &HeaderValue| {
-            value.to_str().is_ok_and(|ranges| ranges.split(',').any(accepts_events))
+    pub(crate) fn of(route: &Route, headers: &HeaderMap) -> Self {
+        let accepts = |kind: &str| {
+            let values = headers.get_all(header::ACCEPT).iter();
+            let mut ranges = values.filter_map(|value| value.to_str().ok());
+            ranges.any(|ranges| ranges.split(',').any(|range| accepts(range, kind)))
         };
-        if headers.get_all(header::ACCEPT).iter().any(wants) { Self::Events } else { Self::Lines }
+        if accepts("text/event-stream") {
+            Self::Events
+        } else if !route.csv.is_empty() && accepts("text/csv") {
+            Self::Rows
+        } else {
+            Self::Lines
+        }
     }
 
     fn content_type(self) -> HeaderValue {
         HeaderValue::from_static(match self {
             Self::Lines => "application/x-ndjson",
             Self::Events => "text/event-stream",
+            Self::Rows => csv::CONTENT_TYPE,
         })
     }
 
     fn message(self, route: &Route, message: &[u8]) -> Result<Bytes, wire::Malformed> {
         match (self, route.events) {
             (Self::Lines, _) => Ok(line(&answer::body(route, message)?)),
+            (Self::Rows, _) => csv::message(route, message),
             (Self::Events, None) => {
                 Ok([b"data: ", answer::body(route, message)?.as_slice(), b"\n\n"].concat().into())
             }
@@ -53,23 +64,25 @@ impl Form {
         }
     }
 
-    fn failure(self, json: &[u8]) -> Bytes {
+    /// The end of a stream that fails; `None` if the form has none.
+    fn failure(self, json: &[u8]) -> Option<Bytes> {
         match self {
-            Self::Lines => line(json),
-            Self::Events => [b"event: error\ndata: ", json, b"\n\n"].concat().into(),
+            Self::Lines => Some(line(json)),
+            Self::Events => Some([b"event: error\ndata: ", json, b"\n\n"].concat().into()),
+            Self::Rows => None,
         }
     }
 }
 
-/// Whether a media range of `Accept` names events, with a quality above 0 (RFC 9110, 12.5.1).
-fn accepts_events(range: &str) -> bool {
+/// Whether a media range of `Accept` names a media type, with a quality above 0 (RFC 9110, 12.5.1).
+fn accepts(range: &str, kind: &str) -> bool {
     let mut parts = range.split(';').map(str::trim);
-    let is_events = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("text/event-stream"));
+    let is_named = parts.next().is_some_and(|named| named.eq_ignore_ascii_case(kind));
     let is_refused = parts.any(|parameter| {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
         name.eq_ignore_ascii_case("q") && value.parse::<f32>().is_ok_and(|quality| quality <= 0.0)
     });
-    is_events && !is_refused
+    is_named && !is_refused
 }
 
 fn line(json: &[u8]) -> Bytes {
@@ -95,6 +108,8 @@ struct State<H> {
     host: Arc<H>,
     route: &'static Route,
     form: Form,
+    /// The names of the columns, until they are sent.
+    header: Option<Bytes>,
     request_id: Option<HeaderValue>,
     messages: Option<Streaming<Bytes>>,
 }
@@ -107,7 +122,8 @@ pub(crate) fn respond<H: Host>(
     reply: tonic::Response<Streaming<Bytes>>,
 ) -> Response {
     let (metadata, messages, _) = reply.into_parts();
-    let state = State { host, route, form, request_id, messages: Some(messages) };
+    let header = (form == Form::Rows).then(|| csv::header(route));
+    let state = State { host, route, form, header, request_id, messages: Some(messages) };
     let chunks = stream::unfold(state, |mut state| async {
         let chunk = state.next().await?;
         Some((Ok::<_, Infallible>(chunk), state))
@@ -124,6 +140,9 @@ pub(crate) fn respond<H: Host>(
 
 impl<H: Host> State<H> {
     async fn next(&mut self) -> Option<Bytes> {
+        if let Some(header) = self.header.take() {
+            return Some(header);
+        }
         let messages = self.messages.as_mut()?;
         let next = match tokio::time::timeout(SILENCE, messages.message()).await {
             Ok(next) => next,
@@ -137,13 +156,13 @@ impl<H: Host> State<H> {
             Ok(None) => None,
             Ok(Some(message)) => match self.form.message(self.route, &message) {
                 Ok(chunk) => Some(chunk),
-                Err(_) => Some(self.fail(&answer::broken(self.route))),
+                Err(_) => self.fail(&answer::broken(self.route)),
             },
-            Err(status) => Some(self.fail(&Fault::from(status))),
+            Err(status) => self.fail(&Fault::from(status)),
         }
     }
 
-    fn fail(&mut self, fault: &Fault) -> Bytes {
+    fn fail(&mut self, fault: &Fault) -> Option<Bytes> {
         self.messages = None;
         let id = self.request_id.as_ref().and_then(|id| id.to_str().ok());
         self.form.failure(&self.host.render(fault, id))
@@ -167,9 +186,8 @@ mod tests {
             ("*/*", false),
             ("", false),
         ] {
-            let headers =
-                HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]);
-            assert_eq!(Form::of(&headers) == Form::Events, events, "{accept}");
+            let named = accept.split(',').any(|range| accepts(range, "text/event-stream"));
+            assert_eq!(named, events, "{accept}");
         }
     }
 }

@@ -38,6 +38,7 @@ pub(crate) struct Rest {
     pub(crate) required: Vec<String>,
     pub(crate) location: Vec<String>,
     pub(crate) states: Vec<String>,
+    pub(crate) csv: Vec<String>,
 }
 
 /// The fields of a stream as server-sent events.
@@ -85,6 +86,7 @@ impl Rest {
             required: descriptor::texts(rest, "required"),
             location: descriptor::texts(rest, "location"),
             states: descriptor::texts(rest, "states"),
+            csv: descriptor::texts(rest, "csv"),
             content_type: descriptor::text(rest, "content_type"),
             max_age_seconds: descriptor::integer(rest, "max_age_seconds")
                 .try_into()
@@ -113,6 +115,8 @@ impl Rest {
         assert!(self.clear.is_empty() || !self.mask.is_empty(), "{at}: `clear` needs a `mask`");
         let streams = self.events.is_none() || method.is_server_streaming();
         assert!(streams, "{at}: only a stream is sent as `events`");
+        let has_rows = self.csv.is_empty() || method.is_server_streaming();
+        assert!(has_rows, "{at}: only a stream is sent as `csv`");
         if self.raw.is_empty() {
             assert!(self.content_type.is_empty(), "{at}: `content_type` needs `raw`");
         } else {

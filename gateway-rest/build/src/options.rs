@@ -11,7 +11,7 @@ pub struct Options {
     /// Full name of the method option for properties that `google.api.http` lacks, for example
     /// `acme.rest.v1.rest`: a message with any of the fields `status`, `envelope`, `mask`, `clear`,
     /// `refusals`, `raw`, `content_type`, `max_age_seconds`, `documents`, `statuses`, `events`,
-    /// `body_bytes`, `required`, `location`, `states`. Empty for none.
+    /// `body_bytes`, `required`, `location`, `states`, `csv`. Empty for none.
     pub rest: String,
     /// Full name of the field option for properties beyond the field's type: a message with any of
     /// the fields `document` (the name of the schema of the JSON text in a bytes field), `bounds`

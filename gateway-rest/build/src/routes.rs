@@ -82,6 +82,7 @@ fn route(
         content_type,
         max_age_seconds,
         events,
+        csv,
         body_bytes,
         location,
         ..
@@ -108,9 +109,9 @@ fn route(
     let [response_body, raw] = [response_body, &raw].map(|name| maybe(&output, name));
     let [mask, clear] = [mask, clear].map(|name| maybe(&input, &name));
     let events = server_sent(events, &input, &output, &runtime);
+    let csv = csv.iter().map(|path| column(path, &output, &runtime));
     let (status, max_age_seconds) = (literal(status), literal(max_age_seconds));
-    let body_bytes = literal(body_bytes);
-    let streams = method.is_server_streaming();
+    let (body_bytes, streams) = (literal(body_bytes), method.is_server_streaming());
     let location = location.iter().map(|name| literal(position(&output, name)));
     let location = if has_location { quote!(Some(&[#(#location),*])) } else { quote!(None) };
     let (input, output) = (shapes::name(&input), shapes::name(&output));
@@ -136,6 +137,7 @@ fn route(
             max_age_seconds: #max_age_seconds,
             streams: #streams,
             events: #events,
+            csv: &[#(#csv),*],
             body_bytes: #body_bytes,
             location: #location,
         }
@@ -163,6 +165,13 @@ fn server_sent(
     let [id, data] = [id, data].map(|name| literal(position(output, &name)));
     let resume = literal(position(input, &resume));
     quote!(Some(#runtime::Events { id: #id, data: #data, resume: #resume }))
+}
+
+/// Writes a column of a stream as CSV.
+fn column(path: &str, output: &MessageDescriptor, runtime: &TokenStream) -> TokenStream {
+    let name = path.rsplit('.').next().unwrap_or(path);
+    let fields = positions(output, path).into_iter().map(literal);
+    quote!(#runtime::Column { name: #name, fields: &[#(#fields),*] })
 }
 
 /// Returns a dotted path as positions.

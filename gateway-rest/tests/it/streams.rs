@@ -34,6 +34,21 @@ async fn server_sent_events_on_request() {
 }
 
 #[tokio::test]
+async fn rows_on_request() {
+    let accept = [("authorization", "Bearer card"), ("accept", "text/csv, */*;q=0.1")];
+    let reply = send_with("GET", "/v1/books:export", &accept, "").await;
+    assert_eq!(reply.header("content-type"), "text/csv; charset=utf-8; header=present");
+    assert_eq!(reply.header("ratelimit"), "\"books\";r=1");
+    assert_eq!(reply.body, "id,title,pages,metadata\r\n,one,,\r\n,\"two\n\",,\r\n");
+    // A stream that fails ends without a further row.
+    let reply = send_with("GET", "/v1/books:export?limit=2", &accept, "").await;
+    assert_eq!(reply.body, "id,title,pages,metadata\r\n,one,,\r\n");
+    // A stream without columns has no rows.
+    let reply = send_with("GET", "/v1/desk:watch", &accept, "").await;
+    assert_eq!(reply.header("content-type"), "application/x-ndjson");
+}
+
+#[tokio::test]
 async fn a_failure_before_the_first_message_is_a_refusal() {
     let reply = get("/v1/books:export?limit=1").await;
     assert_eq!(reply.status, 503);

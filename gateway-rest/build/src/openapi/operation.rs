@@ -191,6 +191,9 @@ impl Operation<'_> {
             response["content"] = json!({
                 "text/event-stream": {"schema": events}, "application/x-ndjson": content,
             });
+            if !rest.csv.is_empty() {
+                response["content"]["text/csv"] = json!({"schema": rows(&rest.csv)});
+            }
             return response;
         }
         response["content"] = json!({"application/json": content});
@@ -333,6 +336,18 @@ fn answer_name(output: &MessageDescriptor) -> String {
 
 fn ok() -> Value {
     json!({"type": "boolean", "description": "Always true here."})
+}
+
+/// Returns the schema of a stream as CSV.
+fn rows(columns: &[String]) -> Value {
+    let names = columns.iter().map(|path| path.rsplit('.').next().unwrap_or(path));
+    let names: Vec<_> = names.collect();
+    let description = format!(
+        "Rows of RFC 4180. The first row has the names of the columns: {}. An apostrophe stands \
+         before a text that a spreadsheet would take for a formula.",
+        names.join(", ")
+    );
+    json!({"type": "string", "description": description})
 }
 
 fn merge(into: &mut Value, from: Value) {
