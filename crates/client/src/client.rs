@@ -3,7 +3,7 @@
 use std::{fmt::Display, time::Duration};
 
 use reqwest::{RequestBuilder, Response, Url, header::HeaderValue, redirect::Policy};
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Serialize, de::DeserializeOwned, ser::Error as _};
 use serde_json::Value;
 
 use crate::{
@@ -138,8 +138,10 @@ impl Client {
 /// The query parameters of a filter: its members, without absent or false ones. A list of texts
 /// becomes a repeated parameter.
 fn parameters(filter: &impl Serialize) -> Result<Vec<(String, String)>, Error> {
-    let Value::Object(members) = serde_json::to_value(filter)? else {
-        return Ok(Vec::new());
+    let members = match serde_json::to_value(filter)? {
+        Value::Object(members) => members,
+        Value::Null => return Ok(Vec::new()),
+        other => return Err(serde_json::Error::custom(format!("{other} has no members")).into()),
     };
     let mut given = Vec::new();
     for (name, value) in members {
@@ -161,6 +163,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_filter_must_have_members() {
+        assert!(parameters(&()).unwrap().is_empty());
+        assert!(parameters(&[("page_token", "x")]).is_err());
+    }
 
     #[test]
     fn absent_and_false_members_are_no_parameters() {
