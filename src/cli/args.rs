@@ -6,6 +6,7 @@ use authority_cli::{
     Archive, Confirm, LoginArgs, LogoutArgs, Remote, Replay, ServerArgs, TokenRequest, Verify, View,
 };
 use authority_config::Sources;
+use authority_ids::PrincipalRef;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -107,7 +108,7 @@ pub(super) struct ApiKeyRequest {
     pub(super) scopes: Vec<String>,
     /// An agent that the key may act for, by its id; repeat it [default: all of the tenant's]
     #[arg(long = "principal", value_name = "ID")]
-    pub(super) principal_ids: Vec<String>,
+    pub(super) principal_ids: Vec<PrincipalRef>,
     /// A name for the key
     #[arg(long, default_value = "made on the command line")]
     pub(super) label: String,

@@ -1,7 +1,7 @@
 //! Finds the principal for a stop or a list: by id, or by an agent's name.
 
 use authority_client::{SURFACE, Surface};
-use authority_ids::IdParts;
+use authority_ids::{IdParts, PrincipalRef};
 use serde_json::{Value, json};
 
 use crate::{
@@ -25,12 +25,12 @@ pub(crate) async fn resolved(
     server: &Server,
     named: &str,
     confirm: Confirm,
-) -> Result<String, Failure> {
+) -> Result<PrincipalRef, Failure> {
     let is_id = named.contains(':');
     // An API key cannot read principals, and with `--yes` the check would only delay the stop. The
     // service refuses unknown ids.
     if is_id && (confirm.yes || server.opens(Surface::ApiKeys)) {
-        return Ok(named.to_owned());
+        return Ok(named.into());
     }
     if server.opens(Surface::ApiKeys) {
         return Err(whole_id(named));
@@ -41,7 +41,7 @@ pub(crate) async fn resolved(
             let list = server.command("principals list --principal-class agent");
             refusal.with(&format!("no agent was stopped; list the agents with: {list}"))
         })?;
-        return Ok(named.to_owned());
+        return Ok(named.into());
     }
     found(server, named, "; no agent was stopped").await
 }
@@ -58,12 +58,12 @@ pub(crate) async fn resolve(server: &Server, filter: &mut Option<String>) -> Res
     if server.opens(Surface::ApiKeys) {
         return Err(whole_id(named));
     }
-    *filter = Some(found(server, named, "").await?);
+    *filter = Some(found(server, named, "").await?.into());
     Ok(())
 }
 
 /// Returns the id of the only agent with this name.
-async fn found(server: &Server, named: &str, outcome: &str) -> Result<String, Failure> {
+async fn found(server: &Server, named: &str, outcome: &str) -> Result<PrincipalRef, Failure> {
     let query = json!({"q": named, "principal_class": "agent", "limit": MOST});
     let found = server.json(&server.get(&server.path(&[SURFACE, "principals"]), &query).await?)?;
     one(&found["principals"], named).map_err(|problem| {
@@ -80,13 +80,13 @@ fn whole_id(named: &str) -> Failure {
 }
 
 /// Returns the id of the only agent with this name.
-fn one(agents: &Value, named: &str) -> Result<String, String> {
+fn one(agents: &Value, named: &str) -> Result<PrincipalRef, String> {
     let agents = agents.as_array().into_iter().flatten();
     let ids = agents.map(|agent| text::of(agent, "id"));
     let ids: Vec<_> = ids.filter(|id| IdParts::is(id, "agent") && last_part(id) == named).collect();
     match ids[..] {
         [] => Err(format!("no agent is named `{}`", plain(named))),
-        [id] => Ok(id.to_owned()),
+        [id] => Ok(id.into()),
         _ => Err(format!(
             "{} agents are named `{}`: give the id of one: {}",
             ids.len(),

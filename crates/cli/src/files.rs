@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use authority_ids::IdParts;
+use authority_ids::{EntityRef, IdParts};
 use serde_json::{Value, json};
 
 use crate::{
@@ -34,7 +34,7 @@ pub(crate) fn json(file: &Path) -> Result<Value, Failure> {
 /// A candidate policy: `FILE` adds it, `ID=FILE` replaces the policy with this id.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
-    policy_id: Option<String>,
+    policy_id: Option<EntityRef>,
     file: PathBuf,
 }
 
@@ -43,7 +43,7 @@ impl Candidate {
     #[expect(clippy::unnecessary_wraps, reason = "a parser of clap's")]
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         Ok(match text.split_once('=').filter(|(id, _)| IdParts::begins(id)) {
-            Some((id, file)) => Self { policy_id: Some(id.to_owned()), file: file.into() },
+            Some((id, file)) => Self { policy_id: Some(id.into()), file: file.into() },
             None => Self { policy_id: None, file: text.into() },
         })
     }

@@ -16,10 +16,8 @@ pub mod health;
 mod http;
 mod identity;
 mod jwks;
-mod known;
 mod list;
 mod logins;
-mod may;
 mod names;
 mod narrow;
 mod outcome;
@@ -35,6 +33,7 @@ mod tenant;
 pub mod text;
 mod times;
 mod token_request;
+mod unknown_names;
 mod view;
 
 pub use arguments::{tenant, tenant_id};

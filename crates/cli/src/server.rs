@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use crate::{
     identity::{caller_of, identity_of},
-    may,
     outcome::{CommandOutput, Failure},
     place,
     refusal::{remedy, text},
@@ -155,19 +154,16 @@ impl Server {
         let advice = match refusal.status {
             _ if error.asks_for_a_sign_in() => self.fresh_login(),
             StatusCode::UNAUTHORIZED => self.advice.to_owned(),
-            _ if error.is_of_rules() => self.not_permitted(refusal),
+            _ if error.is_of_rules() => self.not_permitted(),
             _ => remedy(&error.error).to_owned(),
         };
         let failure = Failure::new(format!("{}{advice}", text(error)));
         if error.is_of_rules() { failure.forbidden() } else { failure }
     }
 
-    /// Describes the caller, and the people who may call the operation.
-    fn not_permitted(&self, refusal: &Refusal) -> String {
-        let caller = caller_of(self.client.credential());
-        let who = may::who(refusal.method.as_str(), &refusal.path);
-        let open = who.map(|who| format!("; it is open to {who}")).unwrap_or_default();
-        format!("\nyou are {caller}{open}")
+    /// Describes the caller. The service's message names the people who may call the operation.
+    fn not_permitted(&self) -> String {
+        format!("\nyou are {}", caller_of(self.client.credential()))
     }
 
     /// The advice if the service requires a recent sign-in. It is empty for a token that the user

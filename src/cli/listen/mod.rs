@@ -16,6 +16,7 @@ use agent_authority::{
 use authority_cli::{CommandOutput, Failure, Jwks, keys_address, tenant};
 use authority_client::reachable;
 use authority_config::{Config, DEMO_TENANT, Secret, Sources};
+use authority_ids::TenantRef;
 use authority_process::{clock::Clock, shutdown};
 use authority_verify_webhook::Suite;
 use axum::{
@@ -60,7 +61,7 @@ pub(super) struct Listen {
     accept: Vec<Suite>,
     /// The expected tenant, by id or slug
     #[arg(long, value_name = "ID", default_value = DEMO_TENANT, value_parser = tenant())]
-    tenant: String,
+    tenant: TenantRef,
     /// The response status for verified deliveries; after a status other than 2xx the service tries
     /// again
     #[arg(long, default_value_t = 200, value_parser = value_parser!(u16).range(200..=599))]

@@ -2,6 +2,7 @@
 
 use authority_cli::{Failure, Jwks};
 use authority_config::Secret;
+use authority_ids::TenantRef;
 use authority_process::clock::Clock;
 use authority_verify_webhook::{Options, Suite, VerifyError, verify_webhook};
 use axum::http::HeaderMap;
@@ -15,7 +16,7 @@ pub(super) struct Verifier {
     /// If empty, all suites with keys are accepted.
     pub(super) accept: Vec<Suite>,
     pub(super) url: String,
-    pub(super) tenant_id: String,
+    pub(super) tenant_id: TenantRef,
     pub(super) clock: Clock,
 }
 

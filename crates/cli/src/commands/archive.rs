@@ -10,7 +10,7 @@ use authority_evidence::{
     archive::Manifest,
     verify::{Trust, Valid, key_set},
 };
-use authority_ids::DecisionId;
+use authority_ids::{DecisionId, DecisionRef};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ pub enum Archive {
     Get {
         #[arg(help = PLACE)]
         url: String,
-        decision_id: String,
+        decision_id: DecisionRef,
     },
     /// List the archived months
     List {

@@ -1,12 +1,13 @@
 //! `delegations list`, `delegations show`, `delegations renew`, `delegations revoke`.
 
 use authority_client::{SURFACE, Surface};
+use authority_ids::{Delegation, DelegationRef, PrincipalRef, TenantRef};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    arguments::{segment, tenant},
+    arguments::{id, tenant},
     blast::Blast,
     confirm::Confirm,
     connect::{Connector, ServerArgs},
@@ -35,8 +36,8 @@ pub enum Delegations {
 #[derive(Debug, Args)]
 pub struct Renew {
     /// The delegation's id
-    #[arg(value_parser = segment)]
-    id: String,
+    #[arg(value_parser = id::<Delegation>)]
+    id: DelegationRef,
     /// The new end: a day, a time of RFC 3339, or `never`
     #[arg(long, value_name = "TIME", value_parser = times::end)]
     expires_at: End,
@@ -47,8 +48,8 @@ pub struct Renew {
 #[derive(Debug, Args)]
 pub struct Revoke {
     /// The delegation's id
-    #[arg(value_parser = segment)]
-    id: String,
+    #[arg(value_parser = id::<Delegation>)]
+    id: DelegationRef,
     /// The reason, for the record
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -62,22 +63,28 @@ pub struct Revoke {
 pub struct Filter {
     /// Only delegations of this tenant, by id or slug
     #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
-    tenant_id: Option<String>,
+    tenant_id: Option<TenantRef>,
     /// Only delegations granted by this principal
     #[arg(long, value_name = "ID")]
-    delegator_id: Option<String>,
+    delegator_id: Option<PrincipalRef>,
     /// Only delegations held by this principal
     #[arg(long, value_name = "ID")]
-    delegate_id: Option<String>,
+    delegate_id: Option<PrincipalRef>,
     /// Only delegations directly below this delegation
     #[arg(long, value_name = "ID")]
-    parent_id: Option<String>,
+    parent_id: Option<DelegationRef>,
     /// Only delegations in the chains of this root delegation
     #[arg(long, value_name = "ID")]
-    root_id: Option<String>,
+    root_id: Option<DelegationRef>,
     /// Only delegations in this state
     #[arg(long, value_parser = ["active", "suspended", "revoked"])]
     state: Option<String>,
+    /// Only delegations that end at or after this time: RFC 3339
+    #[arg(long, value_name = "TIME", value_parser = times::moment)]
+    expires_after: Option<String>,
+    /// Only delegations that end before this time
+    #[arg(long, value_name = "TIME", value_parser = times::moment)]
+    expires_before: Option<String>,
     #[command(flatten)]
     #[serde(flatten)]
     page: CountedPage,
@@ -149,7 +156,7 @@ impl Revoke {
                 plain(&self.id),
                 plain(holder),
                 server.address(),
-                blast.text(server.view()),
+                blast.text(),
             );
             self.confirm.type_name(&shown, "revoke it", &plain(last_part(holder)))?;
         }

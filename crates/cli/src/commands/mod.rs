@@ -12,6 +12,7 @@ pub(crate) mod login;
 mod policies;
 mod principals;
 mod seal;
+mod search;
 mod simulate;
 mod snapshot;
 mod stop;
@@ -66,6 +67,8 @@ pub enum Remote {
     /// Look up decisions, export them, watch them
     #[command(subcommand)]
     Decisions(decisions::Decisions),
+    /// Find decisions, approval requests, principals and records by id, name, or a fact of a request
+    Search(search::Search),
     /// Put a decision's record into its tenant's log, and fetch its bundle
     Seal(seal::Seal),
     /// Decide with other facts or policies, without recording
@@ -99,6 +102,7 @@ impl Remote {
             Self::Delegations(command) => command.run(connector).await,
             Self::Policies(command) => command.run(connector).await,
             Self::Decisions(command) => command.run(connector).await,
+            Self::Search(command) => command.run(connector).await,
             Self::Seal(command) => command.run(connector).await,
             Self::Simulate(command) => command.run(connector).await,
             Self::Stop(command) => command.run(connector).await,

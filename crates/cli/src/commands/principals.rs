@@ -1,6 +1,7 @@
 //! `principals list`, `principals show`.
 
 use authority_client::SURFACE;
+use authority_ids::TenantRef;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
@@ -24,7 +25,7 @@ pub enum Principals {
 pub struct Filter {
     /// Only principals of this tenant, by id or slug
     #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
-    tenant_id: Option<String>,
+    tenant_id: Option<TenantRef>,
     /// Only principals of this class: `agent`, `human`, …
     #[arg(long, value_name = "CLASS")]
     principal_class: Option<String>,

@@ -6,11 +6,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use authority_ids::{Decision, DecisionRef};
 use clap::Args;
 use serde_json::json;
 
 use crate::{
-    arguments::segment,
+    arguments::id,
     connect::{Connector, ServerArgs},
     outcome::{CommandOutput, Failure},
     place,
@@ -20,8 +21,8 @@ use crate::{
 #[derive(Debug, Args)]
 pub struct Seal {
     /// The decision's id
-    #[arg(value_parser = segment)]
-    id: String,
+    #[arg(value_parser = id::<Decision>)]
+    id: DecisionRef,
     /// Write the bundle to this file, such as `invoice-4711.bundle.json`: the pack, and the
     /// context, facts and policies for repeating the decision
     #[arg(long, value_name = "FILE")]

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use authority_client::SURFACE;
+use authority_ids::{Decision, DecisionRef, EntityRef};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    arguments::segment,
+    arguments::id,
     connect::{Connector, ServerArgs},
     files::{self, Candidate},
     outcome::{CommandOutput, Failure},
@@ -21,8 +22,8 @@ use crate::{
 #[derive(Debug, Args)]
 pub struct Simulate {
     /// A stored decision; its request is decided again
-    #[arg(value_parser = segment, required_unless_present = "request", conflicts_with = "request")]
-    id: Option<String>,
+    #[arg(value_parser = id::<Decision>, required_unless_present = "request", conflicts_with = "request")]
+    id: Option<DecisionRef>,
     /// A new request: a file of JSON in the form of `/api/v1/runtime/evaluate`; `-` is standard
     /// input
     #[arg(long, value_name = "FILE")]
@@ -47,7 +48,7 @@ pub struct Simulate {
     policies: Vec<Candidate>,
     /// A policy to leave out; can be given several times
     #[arg(long = "without", value_name = "ID")]
-    without: Vec<String>,
+    without: Vec<EntityRef>,
     /// Use the current authority, or the authority of the stored decision
     #[arg(long, value_parser = ["present", "recorded"])]
     against: Option<String>,

@@ -1,12 +1,13 @@
 //! `webhooks replay`: sends past events again. `webhooks replays`: shows the progress.
 
 use authority_client::SURFACE;
+use authority_ids::{Endpoint, EndpointRef, RecordRef};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    arguments::segment,
+    arguments::id,
     connect::{Connector, ServerArgs},
     list::{ID, List, ListArgs, Page},
     outcome::{CommandOutput, Failure},
@@ -17,8 +18,8 @@ use crate::{
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
     /// The endpoint's id
-    #[arg(value_parser = segment)]
-    endpoint: String,
+    #[arg(value_parser = id::<Endpoint>)]
+    endpoint: EndpointRef,
     /// The start: a time of RFC 3339, or a span before now, such as 1h
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = moment)]
     since: String,
@@ -39,11 +40,11 @@ pub(crate) struct Replay {
 #[derive(Debug, Args)]
 pub(crate) struct ReplaysArgs {
     /// The endpoint's id
-    #[arg(value_parser = segment)]
-    endpoint: String,
+    #[arg(value_parser = id::<Endpoint>)]
+    endpoint: EndpointRef,
     /// Only this replay, with the counts of its deliveries
-    #[arg(value_parser = segment)]
-    replay: Option<String>,
+    #[arg(value_parser = id::<authority_ids::Record>)]
+    replay: Option<RecordRef>,
     #[command(flatten)]
     list: ListArgs<ReplayFilter>,
 }

@@ -4,13 +4,14 @@
 //! The owner, a tenant's admins and its API keys have these operations on separate surfaces.
 
 use authority_client::{SURFACE, Surface};
+use authority_ids::{Delivery, DeliveryRef, Endpoint, EndpointRef, TenantRef};
 use authority_webhook::retry::ErrorClass;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    arguments::{segment, tenant},
+    arguments::{id, tenant},
     commands::webhook_replays::{Replay, ReplaysArgs},
     connect::{Connector, ServerArgs},
     list::{CountedPage, ID, List, ListArgs, Page},
@@ -56,13 +57,16 @@ enum Command {
 struct Filter {
     /// Only endpoints of this tenant, by id or slug
     #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
-    tenant_id: Option<String>,
+    tenant_id: Option<TenantRef>,
     /// Only endpoints in this state
     #[arg(long, value_parser = ["active", "paused", "disabled", "deleted"])]
     state: Option<String>,
     /// Also show deleted endpoints
     #[arg(long)]
     deleted: bool,
+    /// Only endpoints that are disabled, or with deliveries that fail
+    #[arg(long)]
+    failing: bool,
     #[command(flatten)]
     #[serde(flatten)]
     page: CountedPage,
@@ -71,8 +75,8 @@ struct Filter {
 #[derive(Debug, Args)]
 struct DeliveriesArgs {
     /// The endpoint's id
-    #[arg(value_parser = segment)]
-    endpoint: String,
+    #[arg(value_parser = id::<Endpoint>)]
+    endpoint: EndpointRef,
     #[command(flatten)]
     list: ListArgs<DeliveryFilter>,
 }
@@ -93,11 +97,11 @@ struct DeliveryFilter {
 #[derive(Debug, Args)]
 struct Redrive {
     /// The deliveries' ids
-    #[arg(value_name = "DELIVERY", value_parser = segment, required_unless_present = "all_dead")]
-    deliveries: Vec<String>,
+    #[arg(value_name = "DELIVERY", value_parser = id::<Delivery>, required_unless_present = "all_dead")]
+    deliveries: Vec<DeliveryRef>,
     /// All dead deliveries of this endpoint
-    #[arg(long, value_name = "ENDPOINT", value_parser = segment, conflicts_with = "deliveries")]
-    all_dead: Option<String>,
+    #[arg(long, value_name = "ENDPOINT", value_parser = id::<Endpoint>, conflicts_with = "deliveries")]
+    all_dead: Option<EndpointRef>,
     #[command(flatten)]
     server: ServerArgs,
 }
@@ -105,8 +109,8 @@ struct Redrive {
 #[derive(Debug, Args)]
 struct Pause {
     /// The endpoint's id
-    #[arg(value_parser = segment)]
-    endpoint: String,
+    #[arg(value_parser = id::<Endpoint>)]
+    endpoint: EndpointRef,
     /// The reason, for people
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -117,8 +121,8 @@ struct Pause {
 #[derive(Debug, Args)]
 struct Enable {
     /// The endpoint's id
-    #[arg(value_parser = segment)]
-    endpoint: String,
+    #[arg(value_parser = id::<Endpoint>)]
+    endpoint: EndpointRef,
     /// The first event to deliver: the first undelivered event, or the next event
     #[arg(long, value_parser = ["stopped", "now"], default_value = "stopped")]
     from: String,
@@ -248,7 +252,7 @@ async fn redrive(
             loop {
                 let found = DELIVERIES.find(&server, &endpoint, &page).await?;
                 let ids = found.records.iter().filter_map(|dead| dead["id"].as_str());
-                let ids = ids.map(str::to_owned).collect();
+                let ids = ids.map(DeliveryRef::from).collect();
                 redrive_each(&server, ids, &mut redriven).await?;
                 let Some(next) = found.next() else { break };
                 page["page_token"] = next.into();
@@ -266,7 +270,7 @@ async fn redrive(
 /// successes.
 async fn redrive_each(
     server: &Server,
-    ids: Vec<String>,
+    ids: Vec<DeliveryRef>,
     redriven: &mut Vec<String>,
 ) -> Result<(), Failure> {
     for id in ids {
@@ -277,7 +281,7 @@ async fn redrive_each(
                 failure.with(&format!("{id} was not redriven; {} before it were", redriven.len()))
             );
         }
-        redriven.push(id);
+        redriven.push(id.into());
     }
     Ok(())
 }

@@ -1,11 +1,12 @@
 //! `approvals approve`, `decline`, `withdraw`, `reopen`: each acts on exactly the displayed
 //! request.
 
+use authority_ids::{Approval, ApprovalRef};
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::{
-    arguments::segment,
+    arguments::id,
     commands::approvals::{
         request::{self, APPROVALS, progress, read},
         show,
@@ -37,8 +38,8 @@ const REOPEN: Question = Question { verb: "Reopen", state: "declined", approves:
 #[derive(Debug, Args)]
 struct Which {
     /// The request's id
-    #[arg(value_parser = segment)]
-    id: String,
+    #[arg(value_parser = id::<Approval>)]
+    id: ApprovalRef,
     /// The digest that was shown before; if the request now has another digest, the command fails
     /// [default: the current digest]
     #[arg(long, value_name = "DIGEST")]
@@ -100,7 +101,8 @@ impl Approve {
         let reviewed =
             if asks && self.reviewed.is_empty() { to_review(&held) } else { self.reviewed };
         let body = json!({"comment": self.comment, "reviewed": reviewed,
-                          "request_digest": held["request_digest"]});
+                          "request_digest": held["request_digest"],
+                          "presentation_version": version(&held)});
         act(&server, &self.which.id, "approve", &body).await
     }
 }
@@ -109,7 +111,8 @@ impl Decline {
     pub(super) async fn run(self, connector: &Connector<'_>) -> Result<CommandOutput, Failure> {
         let (server, held) = self.which.agreed(connector, &DECLINE).await?;
         let body = json!({"reason": self.reason, "for_seconds": self.for_seconds,
-                          "request_digest": held["request_digest"]});
+                          "request_digest": held["request_digest"],
+                          "presentation_version": version(&held)});
         act(&server, &self.which.id, "decline", &body).await
     }
 }
@@ -180,7 +183,12 @@ impl Which {
     }
 }
 
-/// The payee and the purpose of the request, in brackets.
+/// The version of the presentation that was shown. An erased request has none.
+fn version(held: &Value) -> Option<&str> {
+    Some(text::of(held, "presentation_version")).filter(|version| !version.is_empty())
+}
+
+/// The title and the first facts of the request, in brackets.
 fn about(held: &Value) -> String {
     let about = request::about(held);
     if about.is_empty() { about } else { format!(" ({about})") }
@@ -219,7 +227,7 @@ fn reviewed_text(held: &Value) -> String {
 
 async fn act(
     server: &Server,
-    id: &str,
+    id: &ApprovalRef,
     verb: &str,
     body: &Value,
 ) -> Result<CommandOutput, Failure> {
@@ -234,6 +242,7 @@ async fn act(
             server.view().until(text::of(held, "expires_at")),
         ),
         "pending" => "more people must approve".to_owned(),
+        "declined" if verb == "decline" => plain(text::of(&held["presentation"], "decline_title")),
         "void" if verb == "approve" => "it would not be permitted now, even if approved".to_owned(),
         _ => String::new(),
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use authority_client::SURFACE;
-use authority_ids::IdParts;
+use authority_ids::{DelegationRef, IdParts, PrincipalRef};
 use futures_util::future::join_all;
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use crate::{names::Names, server::Server, text};
 const MOST: usize = 10;
 
 /// Delegator and delegate, by a delegation's id.
-pub(crate) struct Links(BTreeMap<String, (String, String)>);
+pub(crate) struct Links(BTreeMap<DelegationRef, (PrincipalRef, PrincipalRef)>);
 
 impl Links {
     /// Reads an authority and its chain, as far as the credential may read them.
@@ -46,9 +46,9 @@ impl Links {
     }
 }
 
-async fn read(server: &Server, id: &str) -> Option<(String, (String, String))> {
+async fn read(server: &Server, id: &str) -> Option<(DelegationRef, (PrincipalRef, PrincipalRef))> {
     let path = server.path(&[SURFACE, "delegations", id]);
     let found: Value = server.json(&server.get(&path, &()).await.ok()?).ok()?;
-    let party = |member: &str| text::of(&found["delegation"], member).to_owned();
-    Some((id.to_owned(), (party("delegator_id"), party("delegate_id"))))
+    let party = |member: &str| text::of(&found["delegation"], member).into();
+    Some((id.into(), (party("delegator_id"), party("delegate_id"))))
 }

@@ -1,11 +1,11 @@
 //! `approvals`: pending requests, their full content, and the decisions on them.
 
 mod act;
-mod double;
 mod links;
 mod request;
 mod show;
 
+use authority_ids::TenantRef;
 use clap::{Args, Subcommand};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -21,6 +21,7 @@ use crate::{
     outcome::{CommandOutput, Failure},
     record::ShowArgs,
     text,
+    times::moment,
     view::View,
 };
 
@@ -54,7 +55,7 @@ enum Command {
 struct Filter {
     /// Only requests of this tenant, by id or slug
     #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
-    tenant_id: Option<String>,
+    tenant_id: Option<TenantRef>,
     /// Only requests in this state
     #[arg(long, default_value = "pending",
           value_parser = ["pending", "approved", "used", "declined", "expired", "void", ANY])]
@@ -66,10 +67,17 @@ struct Filter {
     /// Only requests for exactly this action
     #[arg(long, value_name = "ACTION", value_parser = exact_action)]
     action: Option<String>,
-    /// By the time of opening, or by expiry (pending or approved requests) [default: expiry for
-    /// pending requests, otherwise newest]
-    #[arg(long, value_parser = ["oldest", "newest", "expiry"])]
+    /// By the time of opening, by expiry (pending or approved requests), or by amount (pending
+    /// requests) [default: expiry for pending requests, otherwise newest]
+    #[arg(long, value_parser = ["oldest", "newest", "expiry", "amount"])]
     order: Option<String>,
+    /// Only requests that expire after this time: RFC 3339
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    expires_after: Option<String>,
+    /// Only pending requests that you may decide now
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    for_me: bool,
     #[command(flatten)]
     #[serde(flatten)]
     page: CountedPage,
@@ -154,7 +162,7 @@ async fn show(
     connector: &Connector<'_>,
 ) -> Result<CommandOutput, Failure> {
     let server = connector.connect(server).await?;
-    let (body, held) = read(&server, &id).await?;
+    let (body, held) = read(&server, &id.into()).await?;
     // A script gets only the body.
     let text = if server.view().json { String::new() } else { show::text(&server, &held).await };
     Ok(CommandOutput { text, json: Some(body), ..CommandOutput::default() })

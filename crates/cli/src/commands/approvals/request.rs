@@ -1,7 +1,7 @@
 //! A request for approval: its parts, and its look-up by id.
 
 use authority_client::SURFACE;
-use authority_console::headline;
+use authority_ids::ApprovalRef;
 use serde_json::Value;
 
 use crate::{
@@ -9,6 +9,10 @@ use crate::{
     server::Server,
     text::{self, plain},
 };
+
+/// The number of facts in a list, and the length at which their values are cut, in characters.
+const LISTED: usize = 4;
+const LONGEST: usize = 48;
 
 pub(super) const APPROVALS: [&str; 2] = [SURFACE, "approvals"];
 
@@ -26,24 +30,47 @@ pub(super) fn what(held: &Value) -> String {
     plain(text::of(held, "action")) + &amount
 }
 
-/// The payee and the purpose, as in the console's list: `supplier.iban DE89; invoice RE-417; and 2
-/// more`.
+/// The title and the first facts, as in the console's list: `Pay 5.00 EUR to Acme; Invoice RE-417; and
+/// 2 more`.
 pub(super) fn about(held: &Value) -> String {
-    let Some(context) = held["request"]["context"].as_object() else { return String::new() };
-    let (rows, more) = headline(context);
-    let rows = rows.into_iter().map(|(name, value)| member(&name, &value));
+    let presentation = &held["presentation"];
+    let all = |member: &str| presentation[member].as_array().map_or(0, Vec::len);
+    let title = (presentation["declared_title"] == true)
+        .then(|| quoted(text::of(presentation, "title")) + &mixed(presentation));
+    let facts = presentation["facts"].as_array().into_iter().flatten();
+    let facts = facts.take(LISTED).map(|fact| {
+        let (label, value) = (text::of(fact, "label"), text::of(fact, "value"));
+        format!("{} {}{}", quoted(label), quoted(&short(value)), mixed(fact))
+    });
+    let not_shown =
+        presentation["not_shown"].as_u64().and_then(|count| usize::try_from(count).ok());
+    let more = all("facts").saturating_sub(LISTED)
+        + all("lists")
+        + all("agent_words")
+        + not_shown.unwrap_or_default();
     let more = (more > 0).then(|| format!("and {more} more"));
-    rows.chain(more).collect::<Vec<_>>().join("; ")
+    title.into_iter().chain(facts).chain(more).collect::<Vec<_>>().join("; ")
 }
 
-/// A field of a request, within text of the service.
-pub(super) fn member(name: &str, value: &str) -> String {
-    format!("{} {}", told(name), told(value))
+/// A note on letters of several scripts.
+pub(super) fn mixed(of: &Value) -> String {
+    match text::of(of, "mixed_letters") {
+        "" => String::new(),
+        letters => format!(" (letters of several scripts: {})", plain(letters)),
+    }
+}
+
+/// A value, cut for a list.
+fn short(value: &str) -> String {
+    if value.chars().count() <= LONGEST {
+        return value.to_owned();
+    }
+    value.chars().take(LONGEST).chain(['…']).collect()
 }
 
 /// A caller's text within text of the service. It is quoted if it contains characters that the
 /// service uses as separators.
-pub(super) fn told(text: &str) -> String {
+fn quoted(text: &str) -> String {
     let is_plain = |letter: char| !matches!(letter, ';' | ':' | ',' | '(' | ')' | '"' | '\\');
     if text.chars().all(is_plain) {
         return plain(text);
@@ -64,7 +91,7 @@ pub(super) fn roles(of: &Value) -> String {
 }
 
 /// Reads a request by its id; returns the body of the response, and the request in it.
-pub(super) async fn read(server: &Server, id: &str) -> Result<(String, Value), Failure> {
+pub(super) async fn read(server: &Server, id: &ApprovalRef) -> Result<(String, Value), Failure> {
     let path = [server.path(&APPROVALS), vec![id]].concat();
     let body = server.get(&path, &()).await?;
     let held = server.json(&body)?["approval"].take();
@@ -82,18 +109,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_says_to_whom() {
-        let context = json!({"amount": 5, "currency": "EUR", "note": "x".repeat(90),
-                             "payee": "Müller\u{202e}", "iban": "DE89"});
-        let shown = about(&json!({"request": {"context": context}}));
-        assert!(shown.contains(r"payee Müller\u{202e}") && shown.contains("iban DE89"), "{shown}");
-        assert_eq!(about(&json!({"request": null})), "");
-        // Text of an agent must not look like text of the service.
-        let context = json!({"payee": "Acme AG) by svc:agent:acme:other; declined: \"paid\""});
+    fn a_row_shows_the_title_and_the_first_facts() {
+        let fact = |label: &str, value: &str, mixed_letters: &str| json!({"label": label, "value": value, "mixed_letters": mixed_letters});
+        let mut held = json!({"presentation": {
+            "declared_title": true, "title": "Pay 5.00 EUR to Müller", "mixed_letters": "", "not_shown": 2,
+            "facts": [fact("To", "Müller\u{202e}", ""), fact("Account", "DE\u{410}", "\u{410}")],
+            "lists": [{}], "agent_words": [],
+        }});
         assert_eq!(
-            about(&json!({"request": {"context": context}})),
-            r#"payee "Acme AG) by svc:agent:acme:other; declined: \"pai…""#
+            about(&held),
+            "Pay 5.00 EUR to Müller; To Müller\\u{202e}; \
+             Account DE\u{410} (letters of several scripts: \u{410}); and 3 more"
         );
+        // Text of an agent must not look like text of the service.
+        held["presentation"]["declared_title"] = false.into();
+        held["presentation"]["facts"] =
+            json!([fact("To", "Acme AG) by svc:agent:acme:other; declined: \"paid\"", "")]);
+        assert_eq!(
+            about(&held),
+            r#"To "Acme AG) by svc:agent:acme:other; declined: \"pai…"; and 3 more"#
+        );
+        assert_eq!(about(&json!({"presentation": null})), "");
     }
 
     #[test]

@@ -4,11 +4,10 @@ use serde_json::Value;
 
 use crate::{
     commands::approvals::{
-        double,
         links::Links,
         request::{self, progress, roles},
     },
-    names::Names,
+    names::{Names, last_part},
     paint,
     reason::why,
     server::Server,
@@ -34,10 +33,6 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
     ));
     lines.add("who", &names.beside(text::of(held, "subject")));
     lines.add("what", &request::what(held));
-    let about = request::about(held);
-    if !about.is_empty() {
-        lines.add("about", &about);
-    }
     for named in ["tool", "purpose"] {
         if held[named].is_object() {
             lines.add(named, &self::named(&held[named]));
@@ -61,7 +56,7 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
         );
     });
     authority(&mut lines, &held["authority"], &links, &names);
-    would_be(&mut lines, &held["would_be"]);
+    would_be(&mut lines, held, |at| view.time(at).unwrap_or_default());
     each(held, "requested_by", |asker| {
         lines.add(
             "asked by",
@@ -76,17 +71,101 @@ pub(super) async fn text(server: &Server, held: &Value) -> String {
     if held["eligible"] == "none" {
         lines.add("eligible", "no registered user could approve this when it was last requested");
     }
-    lines.0.push(question(held) + &double::text(server, held).await);
+    presented(&mut lines, &held["presentation"]);
+    similar(&mut lines, held, |at| view.time(at).unwrap_or_default());
+    justification(&mut lines, held);
+    lines.0.push(question(held));
     lines.0.join("\n")
 }
 
-/// Shows the decision that the same request would get under the current authority.
-fn would_be(lines: &mut Lines, would_be: &Value) {
+/// Shows the request as its tool declares it: the title, the facts, the lists, and then the texts that
+/// the agent wrote freely.
+fn presented(lines: &mut Lines, presentation: &Value) {
+    if !presentation.is_object() {
+        return;
+    }
+    lines.0.push(String::new());
+    let title = plain(text::of(presentation, "title"));
+    lines.add("title", &(title + &request::mixed(presentation)));
+    let decline_title = text::of(presentation, "decline_title");
+    if !decline_title.is_empty() {
+        lines.add("to decline", &plain(decline_title));
+    }
+    each(presentation, "facts", |own| lines.add_fact("", own));
+    each(presentation, "lists", |list| {
+        let row = |texts: &Value| {
+            let texts = texts.as_array().into_iter().flatten().filter_map(Value::as_str);
+            texts.map(plain).collect::<Vec<_>>().join(" | ")
+        };
+        let (label, mixed) = (plain(text::of(list, "label")), request::mixed(list));
+        lines.add("list", &format!("{label}{mixed}: {}", row(&list["columns"])));
+        each(list, "rows", |own| lines.add("", &row(&own["cells"])));
+        if list["total"].is_object() {
+            lines.add("  total", &row(&list["total"]["cells"]));
+        }
+    });
+    each(presentation, "agent_words", |own| lines.add_fact("agent says", own));
+    if let Some(count) = presentation["not_shown"].as_u64().filter(|count| *count > 0) {
+        lines.add("", &format!("and {count} more in the full request below"));
+    }
+    lines.0.push(String::new());
+}
+
+/// Shows the requester's own, unverified reason after the facts and the warnings.
+fn justification(lines: &mut Lines, held: &Value) {
+    if let Some(words) = held["justification"].as_str() {
+        lines.add("asker says", &plain(words));
+    }
+}
+
+/// Shows the warnings about other requests, and the first use of a payee or an account.
+fn similar(lines: &mut Lines, held: &Value, time: impl Fn(&str) -> String) {
+    each(held, "similar", |similar| {
+        let text = match text::of(similar, "reason") {
+            "document_again" => "this document is in another request; it may be paid twice",
+            "new_account" => "this payee is known with another account",
+            "shared_account" => "this account is known under another payee",
+            _ => "another request is similar",
+        };
+        lines.add("warning", text);
+        let mut named = 0;
+        each(similar, "requests", |other| {
+            named += 1;
+            let [id, state, at] = ["id", "state", "asked_at"].map(|member| text::of(other, member));
+            lines.add("", &plain(&format!("{id} {state}, requested at {}", time(at))));
+        });
+        if let Some(more) = similar["total"]
+            .as_u64()
+            .and_then(|total| total.checked_sub(named))
+            .filter(|more| *more > 0)
+        {
+            lines.add("", &format!("and {more} more"));
+        }
+    });
+    if held["partly_compared"] == true {
+        lines.add("warning", "not all of its payees, accounts and documents were compared");
+    }
+    each(held, "first_to", |role| {
+        let role = plain(role.as_str().unwrap_or_default());
+        lines.add("first", &format!("no approved request to this {role} in 90 days"));
+    });
+}
+
+/// Shows the decision that the same request would get under the current authority, and the effect of
+/// an approval.
+fn would_be(lines: &mut Lines, held: &Value, time: impl Fn(&str) -> String) {
+    let would_be = &held["would_be"];
     if !would_be.is_object() {
         return;
     }
     let decision = paint::state(&plain(text::of(would_be, "decision")));
     lines.add("would be", &format!("{decision}: {}", why(text::of(would_be, "reason_code"))));
+    if held["state"] == "pending" && would_be["decision"] == "allow" {
+        let agent = plain(last_part(text::of(held, "subject")));
+        let until = time(text::of(held, "expires_at"));
+        let then = format!("{agent} can do this once, until {until}, and has to ask again");
+        lines.add("approved", &format!("with all approvals, {then}"));
+    }
     each(would_be, "policies", |policy| lines.add("  held by", &self::policy(policy)));
     if would_be["no_longer_needed"] == true {
         lines.add("", "no longer needs an approval: if requested again now, it is allowed");
@@ -95,13 +174,16 @@ fn would_be(lines: &mut Lines, would_be: &Value) {
 
 /// Shows earlier requests that are identical, and requests that are similar.
 fn others(lines: &mut Lines, held: &Value, time: impl Fn(&str) -> String) {
-    for heading in ["earlier", "similar"] {
+    for heading in ["earlier", "declined_before"] {
         each(held, heading, |earlier| {
             let at = time(text::of(earlier, "at"));
             let reason = earlier["reason"].as_str().map(|reason| format!(": {reason}"));
             let (id, state) = (text::of(earlier, "id"), text::of(earlier, "state"));
             let reason = reason.unwrap_or_default();
-            lines.add(heading, &plain(&format!("{id} {state} at {at}{reason}")));
+            lines.add(
+                heading.split('_').next().unwrap_or(heading),
+                &plain(&format!("{id} {state} at {at}{reason}")),
+            );
         });
     }
 }
@@ -143,6 +225,18 @@ struct Lines(Vec<String>);
 impl Lines {
     fn add(&mut self, heading: &str, text: &str) {
         self.0.push(format!("{heading:HEADING$}{text}"));
+    }
+
+    /// Adds a fact. A block has its own lines, each marked: they must not read like other lines.
+    fn add_fact(&mut self, heading: &str, fact: &Value) {
+        let [label, value] = ["label", "value"].map(|member| text::of(fact, member));
+        let (label, mixed) = (plain(label), request::mixed(fact));
+        if fact["block"] == true {
+            self.add(heading, &format!("{label}:{mixed}"));
+            value.split('\n').for_each(|line| self.add("", &format!("| {}", plain(line))));
+        } else {
+            self.add(heading, &format!("{label}: {}{mixed}", plain(value)));
+        }
     }
 }
 
@@ -243,6 +337,38 @@ mod tests {
         assert!(shown.contains(&"x".repeat(5000)) && shown.contains("sha256:00"), "{shown}");
         let erased = question(&json!({"request_digest": "sha256:00", "request": null}));
         assert!(erased.contains("cannot be approved"), "{erased}");
+    }
+
+    #[test]
+    fn a_presentation_shows_blocks_totals_and_the_title_of_a_decline() {
+        let fact = |label: &str, value: &str, block: bool| json!({"label": label, "value": value, "block": block, "mixed_letters": ""});
+        let presentation = json!({
+            "title": "Run", "decline_title": "Run of a script", "mixed_letters": "",
+            "facts": [fact("Host", "a\nHost: b", false), fact("Script", "echo\u{202e} 1\nHost: b\n", true)],
+            "lists": [{"label": "Lines", "columns": ["Text", "Net"], "mixed_letters": "\u{43e}",
+                "rows": [{"cells": ["N\u{43e}rd", "5"]}], "total": {"cells": ["", "5"]}}],
+            "agent_words": [], "not_shown": 0,
+        });
+        let mut lines = Lines::default();
+        presented(&mut lines, &presentation);
+        let lines: Vec<_> = lines.0.iter().map(|line| line.trim()).collect();
+        assert_eq!(
+            lines,
+            [
+                "",
+                "title      Run",
+                "to decline Run of a script",
+                "Host: a\\nHost: b",
+                "Script:",
+                "| echo\\u{202e} 1",
+                "| Host: b",
+                "|",
+                "list       Lines (letters of several scripts: \u{43e}): Text | Net",
+                "N\u{43e}rd | 5",
+                "total     | 5",
+                "",
+            ]
+        );
     }
 
     #[test]

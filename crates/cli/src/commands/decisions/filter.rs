@@ -1,6 +1,7 @@
 //! The filter of decisions.
 
 use authority_client::Surface;
+use authority_ids::TenantRef;
 use clap::{
     Args,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
@@ -21,7 +22,7 @@ use crate::{
 pub(crate) struct Which {
     /// Only decisions of this tenant, by id or slug [default: the subject's, or the only tenant]
     #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
-    tenant_id: Option<String>,
+    tenant_id: Option<TenantRef>,
     /// Only decisions for this principal: an agent's name, or an id
     #[arg(long, value_name = "ID")]
     subject: Option<String>,

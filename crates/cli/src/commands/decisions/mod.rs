@@ -37,6 +37,10 @@ pub struct Filter {
     #[command(flatten)]
     #[serde(flatten)]
     which: Which,
+    /// Only decisions on requests with this payee, account, document, recipient, target or amount,
+    /// as `document:RE-2026-118`
+    #[arg(long, value_name = "TEXT")]
+    fact: Option<String>,
     #[command(flatten)]
     #[serde(flatten)]
     page: Page,

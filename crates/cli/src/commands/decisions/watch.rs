@@ -6,12 +6,13 @@
 use std::{io, io::Write, time::Duration};
 
 use authority_client::{Next, SURFACE};
+use authority_ids::{Decision, DecisionRef, TenantRef};
 use clap::Args;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::{
-    arguments::{segment, tenant},
+    arguments::{id, tenant},
     connect::{Connector, ServerArgs},
     outcome::{CommandOutput, Failure},
     paint,
@@ -38,22 +39,22 @@ const TYPES: [&str; 6] = [
 pub struct Watch {
     /// A decision: if held, until its outcome; if allowed, until the permission ends [default: all
     /// as they are made]
-    #[arg(value_parser = segment)]
-    id: Option<String>,
+    #[arg(value_parser = id::<Decision>)]
+    id: Option<DecisionRef>,
     /// The tenant to watch, by id or slug [default: the owner's only tenant]
     #[arg(long = "tenant", value_name = "ID", value_parser = tenant(), conflicts_with = "id")]
-    tenant_id: Option<String>,
+    tenant_id: Option<TenantRef>,
     #[command(flatten)]
     server: ServerArgs,
 }
 
 /// The watched decisions, and the current position.
 enum Followed<'a> {
-    Held(&'a str),
-    Allowed(&'a str),
+    Held(&'a DecisionRef),
+    Allowed(&'a DecisionRef),
     /// The events of a tenant after this sequence.
     All {
-        tenant_id: Option<String>,
+        tenant_id: Option<TenantRef>,
         after: Option<u64>,
     },
 }
@@ -61,7 +62,7 @@ enum Followed<'a> {
 impl Watch {
     pub(super) async fn run(self, connector: &Connector<'_>) -> Result<CommandOutput, Failure> {
         let server = connector.connect(self.server).await?;
-        let mut followed = match self.id.as_deref() {
+        let mut followed = match self.id.as_ref() {
             Some(id) if is_allowed(&server, id).await? => Followed::Allowed(id),
             Some(id) => Followed::Held(id),
             None => {
@@ -89,7 +90,7 @@ impl Watch {
     }
 }
 
-async fn is_allowed(server: &Server, id: &str) -> Result<bool, Failure> {
+async fn is_allowed(server: &Server, id: &DecisionRef) -> Result<bool, Failure> {
     let found = server.json(&server.get(&["v1", "decisions", id], &()).await?)?;
     Ok(matches!(text::of(&found, "decision"), "allow" | "allow_with_constraints"))
 }

@@ -1,6 +1,7 @@
 //! `policies impact`: recent decisions that would change with other policies.
 
 use authority_client::SURFACE;
+use authority_ids::{EntityRef, TenantRef};
 use clap::{Args, value_parser};
 use serde_json::{Value, json};
 
@@ -25,11 +26,11 @@ pub struct Impact {
     policies: Vec<Candidate>,
     /// A policy to leave out; can be given several times
     #[arg(long = "without", value_name = "ID")]
-    without: Vec<String>,
+    without: Vec<EntityRef>,
     /// The tenant of the decisions, by id or slug [default: the tenant of the first --without, or
     /// the owner's only tenant]
     #[arg(long = "tenant", value_name = "ID", value_parser = tenant())]
-    tenant_id: Option<String>,
+    tenant_id: Option<TenantRef>,
     /// The number of newest decisions to consider [default: 100]
     #[arg(long, value_name = "COUNT", value_parser = value_parser!(u16).range(1..=1000))]
     last: Option<u16>,
@@ -50,7 +51,7 @@ impl Impact {
         let policies = Candidate::bodies(&self.policies)?;
         let server = connector.connect(self.server).await?;
         let tenant_id = match self.tenant_id {
-            None => meant(&server, self.without.first().map(String::as_str)).await,
+            None => meant(&server, self.without.first().map(EntityRef::as_str)).await,
             named => named,
         };
         let question = json!({"candidate_policies": policies, "without_policies": self.without,

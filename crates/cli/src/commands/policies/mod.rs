@@ -4,6 +4,7 @@ mod impact;
 mod text;
 mod unified_diff;
 
+use authority_ids::TenantRef;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
@@ -22,13 +23,13 @@ pub enum Policies {
     List(ListArgs<Filter>),
     /// Reads a policy
     Show(ShowArgs),
-    /// Checks a policy text without storing it; only for the installation's owner
+    /// Checks a policy text without storing it
     Validate(text::Validate),
     /// Compares the draft, or a file, with the active text
     Diff(text::Diff),
     /// Lists recent decisions that would change
     Impact(impact::Impact),
-    /// Activates a version after showing the changes; only for the installation's owner
+    /// Activates a version after showing the changes
     Activate(text::Activate),
 }
 
@@ -36,7 +37,7 @@ pub enum Policies {
 pub struct Filter {
     /// Only policies of this tenant, by id or slug
     #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
-    tenant_id: Option<String>,
+    tenant_id: Option<TenantRef>,
     /// Only policies of this regime
     #[arg(long)]
     regime: Option<String>,

@@ -3,19 +3,21 @@
 use std::path::PathBuf;
 
 use authority_client::SURFACE;
+use authority_ids::{Entity, EntityRef, TenantRef};
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::{
-    arguments::{segment, tenant},
+    arguments::{id, tenant},
     commands::policies::{impact, unified_diff::unified_diff},
     confirm::Confirm,
     connect::{Connector, ServerArgs},
-    files, known,
+    files,
     outcome::{CommandOutput, Failure},
     paint,
     server::Server,
     text::{self, plain},
+    unknown_names,
 };
 
 pub(super) const POLICIES: [&str; 2] = [SURFACE, "policies"];
@@ -27,7 +29,7 @@ pub struct Validate {
     file: PathBuf,
     /// The tenant with the tools and declarations for the check, by id or slug
     #[arg(long = "tenant", value_name = "ID", value_parser = tenant())]
-    tenant_id: Option<String>,
+    tenant_id: Option<TenantRef>,
     #[command(flatten)]
     server: ServerArgs,
 }
@@ -35,8 +37,8 @@ pub struct Validate {
 #[derive(Debug, Args)]
 pub struct Diff {
     /// The policy's id
-    #[arg(value_parser = segment)]
-    id: String,
+    #[arg(value_parser = id::<Entity>)]
+    id: EntityRef,
     /// The text to compare with the active text; `-` is standard input [default: the draft]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
@@ -47,8 +49,8 @@ pub struct Diff {
 #[derive(Debug, Args)]
 pub struct Activate {
     /// The policy's id
-    #[arg(value_parser = segment)]
-    id: String,
+    #[arg(value_parser = id::<Entity>)]
+    id: EntityRef,
     /// The version of its text [default: the newest]
     #[arg(value_name = "VERSION")]
     number: Option<u32>,
@@ -66,7 +68,7 @@ impl Validate {
     pub(super) async fn run(self, connector: &Connector<'_>) -> Result<CommandOutput, Failure> {
         let cedar = files::text(&self.file)?;
         let server = connector.connect(self.server).await?;
-        let tenant_id = self.tenant_id.map_or(Value::Null, Value::String);
+        let tenant_id = json!(self.tenant_id);
         let name = self.file.display().to_string();
         let Checked { body, valid, lines } = check(&server, &cedar, &tenant_id, &name).await?;
         if valid {
@@ -92,7 +94,7 @@ async fn check(
     name: &str,
 ) -> Result<Checked, Failure> {
     let question = json!({"cedar": cedar, "tenant_id": tenant_id});
-    let body = server.post(&["api", "v1", "policies:validate"], &question).await?;
+    let body = server.post(&server.path(&[SURFACE, "policies:validate"]), &question).await?;
     let found = server.json(&body)?;
     let lines = |member: &str, kind: &str| {
         let found = found[member].as_array().into_iter().flatten();
@@ -198,11 +200,15 @@ fn applies_to(policy: &Value) -> String {
     }
 }
 
-/// Returns a warning for each action among the policy's targets that no record of the tenant uses.
+/// Returns a warning for each action or purpose among the policy's targets that the tenant does not
+/// know.
 async fn unknown(server: &Server, policy: &Value) -> Vec<String> {
     let targets = policy["applies_to"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let actions: Vec<_> = targets.filter_map(|target| target.strip_prefix("action:")).collect();
-    known::warnings(server, policy["tenant_id"].as_str(), &actions).await
+    let named = |class: &str| -> Vec<&str> {
+        targets.clone().filter_map(|target| target.strip_prefix(class)).collect()
+    };
+    let (actions, purposes) = (named("action:"), named("purpose:"));
+    unknown_names::warnings(server, policy["tenant_id"].as_str(), &actions, &purposes).await
 }
 
 /// Whether this version is already active.
@@ -221,17 +227,17 @@ fn in_force(number: u32, policy: &Value) -> CommandOutput {
     CommandOutput { json: Some(json), aside, ..CommandOutput::default() }
 }
 
-async fn read(server: &Server, id: &str) -> Result<Value, Failure> {
+async fn read(server: &Server, id: &EntityRef) -> Result<Value, Failure> {
     let path = [server.path(&POLICIES), vec![id]].concat();
     Ok(server.json(&server.get(&path, &()).await?)?["policy"].take())
 }
 
 /// Returns the version with this number, or the newest version.
-async fn chosen(server: &Server, id: &str, version: Option<u32>) -> Result<Value, Failure> {
+async fn chosen(server: &Server, id: &EntityRef, version: Option<u32>) -> Result<Value, Failure> {
     let path = [server.path(&POLICIES), vec![id, "versions"]].concat();
     let (mut chosen, mut token) = (None, String::new());
     loop {
-        let mut found = server.json(&server.get(&path, &[("page_token", &token)]).await?)?;
+        let mut found = server.json(&server.get(&path, &json!({"page_token": token})).await?)?;
         let Value::Array(versions) = found["versions"].take() else { break };
         let is_it = |found: &Value| version.is_none_or(|number| found["version"] == number);
         chosen = versions.into_iter().rfind(is_it).or(chosen);

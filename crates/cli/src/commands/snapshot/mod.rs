@@ -14,7 +14,7 @@ mod times;
 use std::path::PathBuf;
 
 use authority_crypto::sha256;
-use authority_ids::{EntityId, IdParts};
+use authority_ids::{EntityId, EntityRef, IdParts, TenantRef};
 use authority_model::{proto::reality::RealitySnapshot, wire::Time};
 use authority_process::clock::Clock;
 use authority_registry::signed_snapshot;
@@ -81,8 +81,8 @@ pub struct Push {
 /// An anchor, and its tenant, which is part of the id.
 #[derive(Clone, Debug)]
 struct Anchor {
-    id: String,
-    tenant_id: String,
+    id: EntityRef,
+    tenant_id: TenantRef,
 }
 
 const RECORD: Record =
@@ -127,8 +127,8 @@ impl Push {
         let sampled_at = stored(sampled_at)
             .ok_or_else(|| Failure::usage("--sampled-at: must be of the years 1 to 9999"))?;
         let mut snapshot = RealitySnapshot {
-            tenant_id: Some(self.anchor.tenant_id.clone()),
-            anchor_id: self.anchor.id.clone(),
+            tenant_id: Some((&self.anchor.tenant_id).into()),
+            anchor_id: (&self.anchor.id).into(),
             sampled_at: Some(sampled_at),
             valid_until: valid_until.transpose()?,
             source_version: self.source_version.clone().or(document.source_version),
@@ -187,7 +187,7 @@ fn anchor(text: &str) -> Result<Anchor, &'static str> {
     let parts = IdParts::of(text).filter(|parts| parts.kind == "reality_anchor");
     let slug = parts.and_then(|parts| parts.tenant_slug).filter(|_| EntityId::check(text).is_ok());
     let slug = slug.ok_or("is not an anchor's id, `svc:ent:<tenant>:reality_anchor:<id>`")?;
-    Ok(Anchor { id: text.to_owned(), tenant_id: tenant_id(slug) })
+    Ok(Anchor { id: text.into(), tenant_id: tenant_id(slug) })
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! `stop`, `quarantine` and `release`: show the affected delegations, and require a typed name.
+//! `stop`, `quarantine` and `release`: show the impact, and require a confirmation.
 
 mod quarantine;
 mod suspension;
 
 use authority_client::SURFACE;
-use authority_ids::IdParts;
+use authority_ids::{IdParts, TenantRef};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::json;
@@ -20,6 +20,7 @@ use crate::{
     outcome::{CommandOutput, Failure},
     record::{Record, ShowArgs},
     tenant::tenant_of,
+    text::plain,
 };
 
 pub(crate) use quarantine::LIST as QUARANTINES;
@@ -45,6 +46,9 @@ pub struct Release {
     /// The id of the stop signal, or of the quarantine
     #[arg(value_parser = segment)]
     id: String,
+    /// The reason, for the record
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
     #[command(flatten)]
     confirm: Confirm,
     #[command(flatten)]
@@ -63,7 +67,7 @@ pub enum StopSignals {
 pub struct Filter {
     /// Only stop signals of this tenant, by id or slug
     #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
-    tenant_id: Option<String>,
+    tenant_id: Option<TenantRef>,
     /// Only stop signals in this state
     #[arg(long, value_parser = ["active", "lifted"])]
     state: Option<String>,
@@ -103,15 +107,15 @@ impl Stop {
         let server = connector.connect(self.server).await?;
         let actor = resolved(&server, &self.actor, self.confirm).await?;
         if !self.confirm.yes {
-            let blast = Blast::of_principal(&server, &actor).await?;
+            let blast = Blast::of_stop(&server, &json!({"subject_id": actor})).await?;
             let shown = format!(
                 "Stopping {} on {} denies all its requests and all requests of agents under it until \
                  the signal is released.\n{}",
                 blast.name(&actor),
                 server.address(),
-                blast.text(server.view()),
+                blast.text(),
             );
-            self.confirm.type_name(&shown, "stop it", last_part(&actor))?;
+            self.confirm.agree(&shown, &format!("Stop {}?", plain(last_part(&actor))))?;
         }
         let body = json!({"actor_id": actor, "reason": self.reason,
                           "tenant_id": tenant_of(&server, &actor)});
@@ -134,7 +138,8 @@ impl Release {
             let shown = record.shown(&server, body)?.text;
             self.confirm.agree(&shown, "The suspended authority is restored. Release it?")?;
         }
-        let body = server.post(&[&path[..], &[verb]].concat(), &json!({})).await?;
+        let body =
+            server.post(&[&path[..], &[verb]].concat(), &json!({"reason": self.reason})).await?;
         id_and_state(&server, body, ended)
     }
 }

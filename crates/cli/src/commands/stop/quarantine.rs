@@ -1,6 +1,7 @@
 //! `quarantine`: suspends a part of a tenant's authority.
 
 use authority_client::SURFACE;
+use authority_ids::{DelegationRef, PrincipalRef, TenantRef};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::json;
@@ -12,7 +13,6 @@ use crate::{
     commands::stop::suspension::made,
     confirm::Confirm,
     connect::{Connector, ServerArgs},
-    known,
     list::{CountedPage, List, ListArgs},
     names::last_part,
     outcome::{CommandOutput, Failure},
@@ -20,6 +20,7 @@ use crate::{
     server::Server,
     tenant::meant,
     text::plain,
+    unknown_names,
 };
 
 /// The filters of a quarantine. Authority that matches all filters is suspended. Without a filter,
@@ -34,11 +35,11 @@ pub struct Quarantine {
     action: Option<String>,
     /// Only under this delegation and the delegations below it
     #[arg(long, value_name = "ID")]
-    delegation: Option<String>,
+    delegation: Option<DelegationRef>,
     /// The tenant, by id or slug [default: the subject's or the delegation's; for an
     /// action, the owner's only tenant]
     #[arg(long = "tenant", value_name = "ID", value_parser = tenant())]
-    tenant_id: Option<String>,
+    tenant_id: Option<TenantRef>,
     /// The reason, for the record
     #[arg(long, value_name = "TEXT")]
     reason: String,
@@ -60,7 +61,7 @@ pub enum Quarantines {
 pub struct Filter {
     /// Only quarantines of this tenant, by id or slug
     #[arg(long = "tenant", visible_alias = "tenant-id", value_name = "ID", value_parser = tenant())]
-    tenant_id: Option<String>,
+    tenant_id: Option<TenantRef>,
     /// Only quarantines in this state
     #[arg(long, value_parser = ["active", "released"])]
     state: Option<String>,
@@ -72,7 +73,7 @@ pub struct Filter {
     action: Option<String>,
     /// Only quarantines of this delegation
     #[arg(long = "delegation", visible_alias = "delegation-id", value_name = "ID")]
-    delegation_id: Option<String>,
+    delegation_id: Option<DelegationRef>,
     #[command(flatten)]
     #[serde(flatten)]
     page: CountedPage,
@@ -111,12 +112,13 @@ impl Quarantines {
 }
 
 impl Quarantine {
-    pub(crate) async fn run(mut self, connector: &Connector<'_>) -> Result<CommandOutput, Failure> {
+    pub(crate) async fn run(self, connector: &Connector<'_>) -> Result<CommandOutput, Failure> {
         let server = connector.connect(self.server.clone()).await?;
-        if let Some(subject) = &self.subject {
-            self.subject = Some(actor::resolved(&server, subject, self.confirm).await?);
-        }
-        let known = self.subject.as_deref().or(self.delegation.as_deref());
+        let subject = match &self.subject {
+            Some(named) => Some(actor::resolved(&server, named, self.confirm).await?),
+            None => None,
+        };
+        let known = subject.as_deref().or(self.delegation.as_deref());
         let is_part = known.is_some() || self.action.is_some();
         let tenant_id = match self.tenant_id.clone() {
             // The user must name a whole tenant.
@@ -124,15 +126,19 @@ impl Quarantine {
             named => named,
         };
         let actions: Vec<&str> = self.action.as_deref().into_iter().collect();
-        let warning = known::warnings(&server, tenant_id.as_deref(), &actions).await.pop();
+        let warning =
+            unknown_names::warnings(&server, tenant_id.as_deref(), &actions, &[]).await.pop();
         if !self.confirm.yes {
             let tenant = tenant_id.as_deref().map_or("the whole tenant", last_part);
-            let named = known.map(last_part).or(self.action.as_deref()).unwrap_or(tenant);
-            let shown = self.shown(&server, tenant).await?;
+            let shown = self.shown(&server, tenant_id.as_deref(), subject.as_ref(), tenant).await?;
             let shown = warning.iter().cloned().chain([shown]).collect::<Vec<_>>().join("\n");
-            self.confirm.type_name(&shown, "suspend it", named)?;
+            if is_part {
+                self.confirm.agree(&shown, "Suspend it?")?;
+            } else {
+                self.confirm.type_name(&shown, "suspend it", tenant)?;
+            }
         }
-        let body = json!({"tenant_id": tenant_id, "subject_id": self.subject, "action": self.action,
+        let body = json!({"tenant_id": tenant_id, "subject_id": subject, "action": self.action,
                           "delegation_id": self.delegation, "reason": self.reason});
         let mut output = made(&server, &QUARANTINES, "quarantine", &body).await?;
         if let Some(warning) = warning.filter(|_| self.confirm.yes) {
@@ -142,20 +148,25 @@ impl Quarantine {
     }
 
     /// Describes the suspended authority, and the affected delegations.
-    async fn shown(&self, server: &Server, tenant: &str) -> Result<String, Failure> {
-        let (mut parts, mut ends) = (Vec::new(), Vec::new());
-        if let Some(subject) = &self.subject {
-            let blast = Blast::of_principal(server, subject).await?;
+    async fn shown(
+        &self,
+        server: &Server,
+        tenant_id: Option<&str>,
+        subject: Option<&PrincipalRef>,
+        tenant: &str,
+    ) -> Result<String, Failure> {
+        let scope = json!({"tenant_id": tenant_id, "subject_id": subject,
+                           "delegation_id": self.delegation, "actions": self.action});
+        let blast = Blast::of_stop(server, &scope).await?;
+        let mut parts = Vec::new();
+        if let Some(subject) = subject {
             parts.push(format!("of {} and all principals that act under it", blast.name(subject)));
-            ends.push(blast.text(server.view()));
         }
         if let Some(action) = &self.action {
             parts.push(format!("for {}", plain(action)));
         }
         if let Some(delegation) = &self.delegation {
-            let blast = Blast::of_delegation(server, delegation).await?;
             parts.push(format!("under {} and the delegations below it", plain(delegation)));
-            ends.push(blast.text(server.view()));
         }
         if parts.is_empty() {
             parts.push(format!("of {}", plain(tenant)));
@@ -164,7 +175,7 @@ impl Quarantine {
         let what = parts.join(", ");
         Ok(format!(
             "All authority {what} is suspended on {at} until it is released.\n{}",
-            ends.join("\n")
+            blast.text()
         ))
     }
 }
