@@ -14,12 +14,12 @@ use tonic::Status;
 
 use super::{
     advice::advice,
-    alike::{AlikeList, Others},
-    barrier::{Barrier, READS},
     changed::{Shown, differs, refused},
     finding::{Finding, to_review},
+    presented::Warning,
     request::{has_acted, is_opened, read},
     summary::{State, Summary},
+    who_decides::other_person,
     would_be::{WouldBe, would_be_void},
 };
 use crate::{
@@ -74,6 +74,10 @@ impl Verb {
         }
     }
 
+    fn is_decline(self) -> bool {
+        self == Self::Decline
+    }
+
     fn needs_reason(self) -> bool {
         self != Self::Approve
     }
@@ -89,12 +93,12 @@ struct Confirm {
     authority: Option<Authority>,
     /// The decision that an approval would lead to.
     would_be: Option<WouldBe>,
+    /// The effect of this person's approval.
+    effect: Option<String>,
     /// What to do where it would only make the request void.
     advice: String,
-    /// Other requests that could be the same payment.
-    doubles: AlikeList,
-    /// Whether only some of the other requests were compared.
-    is_partial: bool,
+    /// Warnings about other requests.
+    warnings: Vec<Warning>,
     /// The reason why this person may not answer. The page then has no form.
     rule: Option<String>,
     /// The reality findings that an approval counts as reviewed.
@@ -156,9 +160,9 @@ fn waits(view: &View, approval: &Approval) -> bool {
 fn rule(view: &View, verb: Verb, approval: &Approval) -> Option<String> {
     if verb == Verb::Withdraw {
         let may = view.may(rpc::WITHDRAW_APPROVAL);
-        return (!may).then(|| READS.to_owned());
+        return (!may).then(|| "your role does not decide requests".to_owned());
     }
-    Barrier::of(view, approval)?.rule().map(str::to_owned)
+    other_person(approval).map(|other| other.rule)
 }
 
 /// The findings that need a review and were shown on the previous page.
@@ -177,10 +181,8 @@ async fn form(
     let summary = Summary::of(approval, view.now);
     let approves = verb == Verb::Approve;
     let would_be = approves.then(|| WouldBe::of(approval, view.now)).flatten();
-    let others = async { if approves { Some(Others::of(view, approval).await) } else { None } };
-    let (authority, others, advice) = tokio::join!(
+    let (authority, advice) = tokio::join!(
         Authority::if_any(view, approval.authority.as_ref()),
-        others,
         advice(view, approval, would_be.as_ref()),
     );
     let frame = view.frame(format!("{} {}", verb.label(), summary.line()), Section::Approvals);
@@ -192,10 +194,10 @@ async fn form(
         },
         verb,
         authority,
+        effect: would_be.as_ref().and_then(|would_be| would_be.after_approval(&summary)),
         would_be,
         advice,
-        is_partial: others.as_ref().is_some_and(|others| others.is_partial),
-        doubles: others.map(|others| others.doubles(view.now, &summary)).unwrap_or_default(),
+        warnings: Warning::all(approval, &[], view.now),
         rule: rule(view, verb, approval),
         reviewed: if approves { to_review(approval, view.now) } else { Vec::new() },
         key: idempotency_key()?,
@@ -257,11 +259,19 @@ async fn send(
 ) -> Result<Approval, Status> {
     let (id, key) = (id.to_owned(), (!key.is_empty()).then_some(key));
     let request_digest = Some(shown.request_digest.clone());
+    let version = &shown.presentation_version;
+    let presentation_version = (!version.is_empty()).then(|| version.clone());
     match verb {
         Verb::Approve => {
             let comment = (!text.is_empty()).then_some(text);
             let reviewed = shown.reviewed.clone().unwrap_or_default();
-            let request = ApproveApprovalRequest { id, comment, request_digest, reviewed };
+            let request = ApproveApprovalRequest {
+                id,
+                comment,
+                request_digest,
+                reviewed,
+                presentation_version,
+            };
             view.calls.call_once(rpc::APPROVE_APPROVAL, &request, key).await
         }
         Verb::Decline => {
@@ -269,6 +279,7 @@ async fn send(
                 id,
                 reason: text,
                 request_digest,
+                presentation_version,
                 ..DeclineApprovalRequest::default()
             };
             view.calls.call_once(rpc::DECLINE_APPROVAL, &request, key).await

@@ -26,6 +26,7 @@ use crate::{
 /// The state that a page showed, from the fields of its form.
 pub(super) struct Shown {
     pub(super) request_digest: String,
+    pub(super) presentation_version: String,
     pub(super) state: String,
     pub(super) expires: String,
     pub(super) progress: String,
@@ -40,6 +41,7 @@ impl Shown {
         let summary = Summary::of(now, at);
         Self {
             request_digest: summary.request_digest,
+            presentation_version: summary.presented.version,
             state: summary.state.word,
             expires: summary.expires.map(|at| at.exact).unwrap_or_default(),
             progress: summary.progress,
@@ -51,6 +53,7 @@ impl Shown {
         let text = |name: &str| form.text(name).to_owned();
         Self {
             request_digest: text("request_digest"),
+            presentation_version: text("presentation_version"),
             state: text("state"),
             expires: text("expires"),
             progress: text("progress"),
@@ -76,9 +79,11 @@ impl Shown {
     pub(super) fn differences(&self, view: &View, now: &Approval) -> Vec<Difference> {
         let summary = Summary::of(now, view.now);
         let expires = summary.expires.map(|at| at.exact).unwrap_or_default();
+        let version = now.presentation_version.as_str();
         let digest = if now.request.is_some() { now.request_digest.as_str() } else { "erased" };
         let members = [
             ("Request", self.request_digest.as_str(), digest),
+            ("How it is shown", self.presentation_version.as_str(), version),
             ("State", self.state.as_str(), summary.state.word.as_str()),
             ("Expires", self.expires.as_str(), expires.as_str()),
             ("Approvals", self.progress.as_str(), summary.progress.as_str()),

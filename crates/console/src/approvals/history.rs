@@ -1,27 +1,20 @@
-//! Decisions on the same agent and action without a request for approval. Only people who may read
-//! decisions see them.
+//! Other requests of the same agent for the same action, and decisions without a request. Only people
+//! who may read decisions see the decisions.
 
 use authority_model::proto::{
-    approval::Approval,
-    runtime::{
-        Decision, DecisionSummary, GetDecisionResponse, InspectDecisionRequest,
-        ListDecisionsRequest, ListDecisionsResponse,
-    },
+    approval::{Approval, ListApprovalsRequest, ListApprovalsResponse},
+    runtime::{Decision, DecisionSummary, ListDecisionsRequest, ListDecisionsResponse},
 };
 
-use super::{
-    alike::{Compared, Likeness},
-    summary::Summary,
-};
+use super::{request::translated, summary::Summary};
 use crate::{
-    calls::some_at_once,
     rpc,
-    show::{Amount, Headline, Moment, headline},
+    show::{Amount, Moment, decided_amount},
     text::{self, outcome},
     view::View,
 };
 
-/// The number of decisions that are read, and the number that is shown.
+/// The number of decisions that are read, and the number of decisions and requests that are shown.
 const READ: i32 = 40;
 const SHOWN: usize = 8;
 
@@ -31,13 +24,30 @@ pub(super) struct Past {
     pub(super) reason: String,
     pub(super) at: Option<Moment>,
     pub(super) amount: Option<Amount>,
-    pub(super) headline: Headline,
-    /// The members that are the same as in the request; empty if all differ.
-    pub(super) same: String,
 }
 
-/// The newest of them; none if the role may not read decisions.
-pub(super) async fn history(view: &View, approval: &Approval, own: &Summary) -> Vec<Past> {
+/// The newest other requests of the agent for the action.
+pub(super) async fn requests(view: &View, approval: &Approval) -> Vec<Summary> {
+    if !view.may(rpc::LIST_APPROVALS) {
+        return Vec::new();
+    }
+    let request = ListApprovalsRequest {
+        tenant_id: Some(approval.tenant_id.clone()),
+        subject: Some(approval.subject.clone()),
+        action: Some(approval.action.clone()),
+        order: Some("newest".to_owned()),
+        limit: i32::try_from(SHOWN + 1).ok(),
+        ..ListApprovalsRequest::default()
+    };
+    let listed = view.calls.call(rpc::LIST_APPROVALS, &request).await;
+    let listed: ListApprovalsResponse = listed.unwrap_or_default();
+    let others = listed.approvals.into_iter().filter(|other| other.id != approval.id);
+    let others = others.take(SHOWN).map(|other| translated(view, other));
+    others.map(|other| Summary::of(&other, view.now)).collect()
+}
+
+/// The newest decisions; none if the role may not read decisions.
+pub(super) async fn history(view: &View, approval: &Approval) -> Vec<Past> {
     if !view.may(rpc::LIST_DECISIONS) {
         return Vec::new();
     }
@@ -54,33 +64,15 @@ pub(super) async fn history(view: &View, approval: &Approval, own: &Summary) -> 
     let decided = listed.decisions.into_iter().filter(|one| {
         one.decision != i32::from(Decision::RequireApproval) && one.approval_id.is_none()
     });
-    some_at_once(decided.take(SHOWN).map(|decided| past(view, decided, own))).await
+    decided.take(SHOWN).map(|decided| past(view, decided)).collect()
 }
 
-async fn past(view: &View, decided: DecisionSummary, own: &Summary) -> Past {
-    let context = context(view, &decided.decision_id).await;
-    let amount = context.as_ref().and_then(Amount::of);
-    let headline = context.as_ref().map(headline).unwrap_or_default();
-    let likeness = Likeness::of(
-        &Compared::of(own.amount.as_ref(), &own.headline),
-        &Compared::of(amount.as_ref(), &headline),
-    );
+fn past(view: &View, decided: DecisionSummary) -> Past {
     Past {
+        amount: decided_amount(&decided),
         word: outcome(decided.decision),
         reason: text::reason(&decided.reason_code),
         at: Moment::of_time(decided.evaluated_at, view.now),
         id: decided.decision_id,
-        same: likeness.map(|likeness| likeness.same).unwrap_or_default(),
-        amount,
-        headline,
     }
-}
-
-async fn context(view: &View, id: &str) -> Option<serde_json::Map<String, serde_json::Value>> {
-    if !view.may(rpc::INSPECT_DECISION) {
-        return None;
-    }
-    let request = InspectDecisionRequest { decision_id: id.to_owned(), context: true };
-    let read = view.calls.call::<_, GetDecisionResponse>(rpc::INSPECT_DECISION, &request).await;
-    Some(read.ok()?.context?.value?.0)
 }

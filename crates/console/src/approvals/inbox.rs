@@ -1,59 +1,50 @@
-//! The inbox: pending requests by expiry, the soonest first; closed requests with the newest first.
-//! The list has pages.
+//! The inbox: pending requests by expiry, the soonest first, by amount or by age; closed requests
+//! with the newest first. The list has pages.
 
 use askama::Template;
-use authority_model::proto::approval::{Approval, ListApprovalsRequest, ListApprovalsResponse};
+use authority_model::{
+    proto::approval::{ListApprovalsRequest, ListApprovalsResponse},
+    wire::Time,
+};
 use axum::{extract::RawQuery, response::Response};
 use http::StatusCode;
 use tonic::Status;
 
 use super::{
-    mine::not_mine,
-    request::{has_acted, is_opened},
-    summary::{State, Summary},
+    request::translated,
+    rows::{Group, Item},
 };
 use crate::{
     choice::Choice,
     frame::{Frame, Section},
+    lists::{Chip, ListAddress, ListLink, Pages},
     page::page,
     query::{Pairs, encoded},
     rpc,
     show::{counted, short},
-    text::{STATES, capitalized},
+    text::{self, STATES, capitalized},
     view::View,
 };
 
 /// The number of requests of a page. The API returns fewer if contexts are large.
 const PAGE: i32 = 100;
-/// The maximum number of API pages read for one page here. Another is read if all requests in the
-/// last one have ended.
-const MOST_READS: usize = 4;
+/// The parameters of the list's address besides its page.
+const MEMBERS: [&str; 6] = ["state", "agent", "action", "yours", "sort", "group"];
 
-struct Item {
-    summary: Summary,
-    /// Whether this session has opened it.
-    opened: bool,
-    /// Whether this person has answered, and other people must still answer.
-    answered: bool,
-    /// Why somebody else must decide it.
-    not_mine: Option<String>,
-    /// Whether it was selected before.
-    selected: bool,
-}
-
-impl Item {
-    /// Whether it can be selected: it was read, and waits for this person's answer.
-    fn can_be_selected(&self) -> bool {
-        let is_open = self.opened && self.summary.state.is_pending;
-        is_open && !self.answered && self.not_mine.is_none()
-    }
+/// The order of the list.
+struct Sorting {
+    by_amount: ListLink,
+    by_age: ListLink,
+    by_expiry: ListLink,
 }
 
 #[derive(Template)]
 #[template(path = "approvals.html")]
 struct Inbox {
     frame: Frame,
-    items: Vec<Item>,
+    groups: Vec<Group>,
+    /// How many there are on this page.
+    shown: usize,
     /// How many there are, in words.
     count: String,
     states: Vec<Choice>,
@@ -61,16 +52,30 @@ struct Inbox {
     actions: Vec<Choice>,
     agent: String,
     action: String,
+    chips: Vec<Chip>,
+    /// The requests that this person may decide, all that wait, and alike ones in groups.
+    links: Vec<ListLink>,
+    sorting: Sorting,
+    /// What the requests of this page are among all: `end first`.
+    first: &'static str,
     is_filtered: bool,
     shows_pending: bool,
-    /// Whether this is not the first page.
-    continues: bool,
-    /// The address of the next page.
-    next: Option<String>,
-    may_act: bool,
+    /// Whether the list has only the requests that this person may decide.
+    yours: bool,
+    pages: Pages,
+    /// Whether this person may select requests.
+    ticks: bool,
     any_selectable: bool,
     /// The filter and the page, for the way back to this list.
-    place: Vec<(&'static str, String)>,
+    place: ListAddress,
+    /// The parameters that the filter's form keeps.
+    kept: ListAddress,
+}
+
+impl Inbox {
+    fn columns(&self) -> usize {
+        8 + usize::from(self.ticks)
+    }
 }
 
 pub(super) async fn list(view: View, RawQuery(query): RawQuery) -> Response {
@@ -84,131 +89,165 @@ pub(super) async fn again(view: &View, query: &Pairs, problem: &str) -> Result<R
 }
 
 async fn listed(view: &View, query: &Pairs, problem: Option<String>) -> Result<Response, Status> {
-    let state = query.one("state").unwrap_or("pending");
-    let shows_pending = state == "pending";
-    let (agent, action) = (query.one("agent"), query.one("action"));
-    let found = read(view, state, query).await?;
+    let list = address(query);
+    let request = request(view, query);
+    let shows_pending = request.state.as_deref() == Some("pending");
+    let may_act = view.may(rpc::APPROVE_APPROVAL);
+    let ticks = may_act && shows_pending;
+    let other = async { if ticks { other_total(view, &request).await } else { None } };
+    let (found, other) = tokio::join!(read(view, &request), other);
+    let found = found?;
+    let (agent, action) = (request.subject.as_deref(), request.action.as_deref());
     let subjects = found.approvals.iter().map(|approval| approval.subject.as_str());
     let agents = Choice::of_values(subjects, agent, short);
     let names = found.approvals.iter().map(|approval| approval.action.as_str());
     let actions = Choice::of_values(names, action, |action| action);
-    let may_act = view.may(rpc::APPROVE_APPROVAL);
-    let items = items(view, query, &found.approvals, may_act && shows_pending).await;
+    let items: Vec<Item> =
+        found.approvals.iter().map(|approval| Item::of(view, query, approval)).collect();
     let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     let frame = view.frame("Approvals", Section::Approvals);
+    let here = total(&found);
     let inbox = Inbox {
         frame: match problem {
             Some(text) => frame.failed("Nothing was approved", format!("{text}."), None),
             None => frame,
         },
-        count: counted(found.total.unwrap_or(items.len()), "request", "requests"),
+        shown: items.len(),
+        count: counted(here.unwrap_or(items.len()), "request", "requests"),
         any_selectable: items.iter().any(Item::can_be_selected),
-        items,
-        states: Choice::of_list(&STATES, state),
+        groups: Group::of(items, &list),
+        states: Choice::of_list(&STATES, request.state.as_deref().unwrap_or_default()),
         agents,
         actions,
         agent: agent.unwrap_or_default().to_owned(),
         action: action.unwrap_or_default().to_owned(),
-        is_filtered: agent.is_some() || action.is_some() || !shows_pending,
+        chips: list.chips(chip),
+        links: links(&list, request.for_me, [here, other], ticks),
+        sorting: Sorting {
+            by_amount: list.link("Amount", "sort", "amount"),
+            by_age: list.link("Asked", "sort", "age"),
+            by_expiry: list.link("Ends", "sort", ""),
+        },
+        first: first(request.order.as_deref()),
+        is_filtered: !list.chips(chip).is_empty(),
         shows_pending,
-        continues: query.one("page").is_some(),
-        next: found.next.map(|token| next_page(query, &token)),
-        may_act,
-        place: place(query, query.text("page")),
+        yours: request.for_me,
+        pages: list.pages(query, found.next_page_token.as_deref()),
+        ticks,
+        place: list.with("page", query.text("page")),
+        kept: list.with("state", "").with("agent", "").with("action", ""),
     };
     Ok(page(status, &inbox))
 }
 
-/// The requests of a page, each with whether this person may answer it.
-async fn items(
-    view: &View,
-    query: &Pairs,
-    approvals: &[Approval],
-    can_be_answered: bool,
-) -> Vec<Item> {
-    let not_mine =
-        if can_be_answered { not_mine(view, approvals).await } else { vec![None; approvals.len()] };
-    let item = |(approval, not_mine): (&Approval, Option<String>)| Item {
-        summary: Summary::of(approval, view.now),
-        opened: is_opened(view, approval),
-        answered: has_acted(view, approval),
-        selected: query.all("id").any(|id| id == approval.id),
-        not_mine,
+/// The address of the list, without its page.
+fn address(query: &Pairs) -> ListAddress {
+    ListAddress::of("/console/approvals", MEMBERS.map(|name| (name, query.text(name))))
+}
+
+/// The label of a filter.
+fn chip(name: &str, value: &str) -> Option<String> {
+    match name {
+        "state" if value != "pending" => Some(text::state(value).to_owned()),
+        "agent" => Some(format!("Agent: {}", short(value))),
+        "action" => Some(format!("Action: {value}")),
+        _ => None,
+    }
+}
+
+/// The place of a page's requests among all, in the order of the API.
+fn first(order: Option<&str>) -> &'static str {
+    match order {
+        Some("expiry") => "end first",
+        Some("amount") => "have the largest amounts",
+        Some("oldest") => "are the oldest",
+        _ => "are the newest",
+    }
+}
+
+/// The common filters of pending requests with their exact numbers, and the grouping. `here` is the
+/// number of requests in this list. `other` is the number in the list with the other filter.
+fn links(
+    list: &ListAddress,
+    yours: bool,
+    [here, other]: [Option<usize>; 2],
+    may_act: bool,
+) -> Vec<ListLink> {
+    let is_grouped = list.members().iter().any(|(name, _)| name == "group");
+    let group = ListLink {
+        chosen: is_grouped,
+        ..list.link("Group alike", "group", if is_grouped { "" } else { "yes" })
     };
-    approvals.iter().zip(not_mine).map(item).collect()
+    if !may_act {
+        return vec![group];
+    }
+    let [mine, all] = if yours { [here, other] } else { [other, here] };
+    vec![
+        list.link("Yours to decide", "yours", "yes").counted(mine),
+        list.link("All that wait", "yours", "").counted(all),
+        group,
+    ]
 }
 
-/// The filter and the page of a list, as parameters of an address.
-fn place(query: &Pairs, page: &str) -> Vec<(&'static str, String)> {
-    let filters = ["state", "agent", "action"].map(|name| (name, query.text(name)));
-    let members = filters.into_iter().chain([("page", page)]);
-    let given = members.filter(|(_, value)| !value.is_empty());
-    given.map(|(name, value)| (name, value.to_owned())).collect()
+/// The number of the requests that this person may decide, if the list has all; or the number of
+/// all.
+async fn other_total(view: &View, request: &ListApprovalsRequest) -> Option<usize> {
+    let other = ListApprovalsRequest {
+        for_me: !request.for_me,
+        limit: Some(1),
+        page_token: String::new(),
+        order: None,
+        ..request.clone()
+    };
+    read(view, &other).await.ok().and_then(|listed| total(&listed))
 }
 
-fn address(members: &[(&'static str, String)]) -> String {
-    let members = members.iter().map(|(name, value)| format!("{name}={}", encoded(value)));
-    format!("/console/approvals?{}", members.collect::<Vec<_>>().join("&"))
-}
-
-/// The address of the page that this token leads to.
-fn next_page(query: &Pairs, token: &str) -> String {
-    address(&place(query, token))
+fn total(listed: &ListApprovalsResponse) -> Option<usize> {
+    usize::try_from(listed.total?).ok()
 }
 
 /// The address of a list in which these are selected.
 pub(super) fn selecting(query: &Pairs, ids: &[&str]) -> String {
-    let mut members = place(query, query.text("page"));
-    members.extend(ids.iter().map(|id| ("id", (*id).to_owned())));
-    address(&members)
+    let mut address = address(query).with("page", query.text("page")).text();
+    for id in ids {
+        address.push(if address.contains('?') { '&' } else { '?' });
+        address.push_str("id=");
+        address.push_str(&encoded(id));
+    }
+    address
 }
 
-/// A page of the requests.
-struct InboxPage {
-    approvals: Vec<Approval>,
-    /// The number of pending requests; `None` for other states.
-    total: Option<usize>,
-    next: Option<String>,
-}
-
-/// The page of requests with the state, agent and action of the query.
-async fn read(view: &View, state: &str, query: &Pairs) -> Result<InboxPage, Status> {
+/// The request for the page of the query.
+fn request(view: &View, query: &Pairs) -> ListApprovalsRequest {
+    let state = query.one("state").unwrap_or("pending");
     let pending = state == "pending";
-    let mut request = ListApprovalsRequest {
+    let order = match query.text("sort") {
+        "amount" if pending => "amount",
+        "age" if pending => "oldest",
+        _ if pending => "expiry",
+        _ => "newest",
+    };
+    ListApprovalsRequest {
         tenant_id: view.shown_tenant().map(String::from),
         state: Some(state.to_owned()),
         subject: query.one("agent").map(str::to_owned),
         action: query.one("action").map(str::to_owned),
-        order: Some(if pending { "expiry" } else { "newest" }.to_owned()),
+        order: Some(order.to_owned()),
         limit: Some(PAGE),
         page_token: query.text("page").to_owned(),
         // Only pending requests are counted, because they are few.
         count: pending,
-    };
-    let (mut over, mut reads) = (0, 0);
-    loop {
-        let mut found = once(view, &request).await?;
-        let length = found.approvals.len();
-        if pending {
-            // A request past its expiry time is expired, even if the state is not stored yet.
-            found.approvals.retain(|approval| State::of(approval, view.now).is_pending);
-        }
-        over += length - found.approvals.len();
-        reads += 1;
-        if found.approvals.is_empty()
-            && reads < MOST_READS
-            && let Some(token) = found.next.take()
-        {
-            request.page_token = token;
-            continue;
-        }
-        found.total = found.total.map(|total| total.saturating_sub(over));
-        return Ok(found);
+        // A request past its expiry time is expired, even if the state is not stored yet.
+        expires_after: pending.then(|| Time::from(view.now)),
+        for_me: pending && query.text("yours") == "yes",
     }
 }
 
-async fn once(view: &View, request: &ListApprovalsRequest) -> Result<InboxPage, Status> {
+async fn read(
+    view: &View,
+    request: &ListApprovalsRequest,
+) -> Result<ListApprovalsResponse, Status> {
     let listed: ListApprovalsResponse = view.calls.call(rpc::LIST_APPROVALS, request).await?;
-    let total = listed.total.and_then(|total| usize::try_from(total).ok());
-    Ok(InboxPage { approvals: listed.approvals, total, next: listed.next_page_token })
+    let approvals = listed.approvals.into_iter().map(|one| translated(view, one)).collect();
+    Ok(ListApprovalsResponse { approvals, ..listed })
 }

@@ -3,7 +3,6 @@
 use authority_model::proto::approval::Approval;
 
 use super::{
-    barrier::Barrier,
     finding::to_review,
     summary::{State, Summary},
     would_be::would_be_void,
@@ -37,7 +36,7 @@ impl LeftOut {
             let summary = || Summary::of(approval, view.now);
             if !State::of(approval, view.now).is_pending {
                 left_out.over.push(Over { by: last(approval), summary: summary() });
-            } else if Barrier::of(view, approval).is_some() {
+            } else if approval.ineligibility.is_some() {
                 left_out.not_yours.push(summary());
             } else if would_be_void(approval, view.now) {
                 left_out.denied.push(summary());

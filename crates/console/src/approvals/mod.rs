@@ -8,26 +8,25 @@ mod act;
 mod acts;
 mod advice;
 mod again;
-mod alike;
-mod barrier;
+mod around;
 mod changed;
 mod finding;
 mod history;
 mod inbox;
-mod label;
 mod lapsed;
 mod left_out;
-mod mine;
+mod next;
 mod one;
+mod presented;
 mod request;
+mod rows;
 mod several;
 mod summary;
+mod who_decides;
 mod would_be;
 
 pub(crate) use acts::{Act, approving, askers};
-pub(crate) use alike::Others;
 pub(crate) use request::read;
-pub(crate) use summary::Summary;
 
 use axum::{Router, routing::get};
 

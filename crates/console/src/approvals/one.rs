@@ -1,8 +1,9 @@
 //! One request: the action, the agent, the authority and the possible answers.
 
 use askama::Template;
+use authority_crypto::sha256;
 use authority_model::{
-    proto::approval::{Approval, ApprovalPolicy, ApprovalPurpose, ApprovalTool, EarlierApproval},
+    proto::approval::{ApprovalPolicy, ApprovalPurpose, ApprovalTool, EarlierApproval},
     state::ApprovalState,
 };
 use axum::{
@@ -10,25 +11,26 @@ use axum::{
     response::Response,
 };
 use http::StatusCode;
+use prost::Message;
 use tonic::Status;
 
 use super::{
-    acts::{Act, acts, askers, last},
-    advice::advice,
+    acts::{Act, acts, last},
     again,
-    alike::{AlikeList, Others},
-    barrier::Barrier,
+    around::Around,
     finding::{Finding, approve_path, findings},
-    history::{Past, history},
+    history::Past,
     lapsed::Lapsed,
+    next::{Next, next},
+    presented::Warning,
     request::{has_acted, read},
     summary::{Summary, is_erased},
+    who_decides::{OtherPerson, missing_people, other_person},
     would_be::WouldBe,
 };
 use crate::{
     authority::Authority,
     frame::{Frame, Section},
-    names::Names,
     page::page,
     query::Pairs,
     rpc,
@@ -36,9 +38,6 @@ use crate::{
     text,
     view::View,
 };
-
-/// Earlier requests of the agent for the same action that are shown.
-const REQUESTS: usize = 8;
 
 struct Earlier {
     id: String,
@@ -60,12 +59,16 @@ struct SignInAgain {
 #[template(path = "approval.html")]
 struct ApprovalPage {
     frame: Frame,
+    /// A digest of the request, by which a script sees that it has changed.
+    version: String,
     summary: Summary,
     agent_name: Option<String>,
     tool: Option<ApprovalTool>,
     purpose: Option<ApprovalPurpose>,
     /// The result of the person's last action.
     done: Option<&'static str>,
+    /// After an action, the next request that this person may decide.
+    next: Option<Next>,
     arguments: Vec<Argument>,
     is_erased: bool,
     /// The text that is signed.
@@ -74,6 +77,8 @@ struct ApprovalPage {
     findings: Vec<Finding>,
     authority: Option<Authority>,
     would_be: Option<WouldBe>,
+    /// The effect of this person's approval.
+    effect: Option<String>,
     /// If it is approved, and the agent would not be allowed with it now.
     useless: Option<WouldBe>,
     /// Whether that is not known now.
@@ -88,12 +93,9 @@ struct ApprovalPage {
     asked_by: Vec<String>,
     earlier: Vec<Earlier>,
     /// Earlier requests of the agent for the same action that people declined.
-    similar: Vec<Earlier>,
-    /// Other requests of the agent that could be the same payment, and other similar requests.
-    doubles: AlikeList,
-    alike: AlikeList,
-    /// Whether only some of the other requests were compared.
-    is_partial: bool,
+    declined_before: Vec<Earlier>,
+    /// Warnings about other requests.
+    warnings: Vec<Warning>,
     /// The newest others of the agent for the action.
     requests: Vec<Summary>,
     /// Decisions without a request.
@@ -102,8 +104,10 @@ struct ApprovalPage {
     used_by: Option<String>,
     /// The address of the second step of an approval. It names the findings that this page shows.
     approve: String,
-    /// `None` if this person can act.
-    barrier: Option<Barrier>,
+    /// The people who are missing, if this person has approved.
+    missing_people: Option<String>,
+    /// `None` if this person can act, or has approved.
+    other_person: Option<OtherPerson>,
     /// If the tenant requires it of them now.
     sign_in_again: Option<SignInAgain>,
     nobody_eligible: bool,
@@ -119,37 +123,6 @@ impl ApprovalPage {
     /// Whether the same question was approved before. Another approval would permit it once more.
     fn was_permitted(&self) -> bool {
         self.earlier.iter().any(|earlier| earlier.is_permitted)
-    }
-}
-
-/// The data that is read in addition to the request.
-struct Around {
-    authority: Option<Authority>,
-    names: Names,
-    asked_by: Vec<String>,
-    others: Others,
-    history: Vec<Past>,
-    advice: String,
-    lapsed: Option<Lapsed>,
-}
-
-impl Around {
-    async fn of(
-        view: &View,
-        approval: &Approval,
-        summary: &Summary,
-        would_be: Option<&WouldBe>,
-    ) -> Self {
-        let (authority, names, asked_by, others, history, advice, lapsed) = tokio::join!(
-            Authority::if_any(view, approval.authority.as_ref()),
-            Names::of(view, vec![approval.subject.clone()]),
-            askers(view, approval),
-            Others::of(view, approval),
-            history(view, approval, summary),
-            advice(view, approval, would_be),
-            Lapsed::of(view, approval),
-        );
-        Self { authority, names, asked_by, others, history, advice, lapsed }
     }
 }
 
@@ -169,19 +142,21 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
     }
     let summary = Summary::of(&approval, view.now);
     let would_be = WouldBe::of(&approval, view.now);
-    let around = Around::of(view, &approval, &summary, would_be.as_ref()).await;
+    let around = Around::of(view, &approval, would_be.as_ref()).await;
     let question = approval.request.as_ref().map(|request| &request.0);
     let findings = findings(&approval, view.now);
-    let (doubles, alike) = around.others.alike(view.now, &summary);
+    let warnings = Warning::all(&approval, &[], view.now);
     let useless = WouldBe::useless(&approval, view.now);
     let is_uncertain = summary.state.word == "approved" && approval.would_be.is_none();
-    let about = around.names.get(&approval.subject);
     // Only a principal that there is can be stopped.
-    let known = about.map_or("", |_| approval.subject.as_str());
+    let known = around.agent_name.as_ref().map_or("", |_| approval.subject.as_str());
     let frame = view.frame(summary.line(), Section::Approvals);
+    let next = if did.is_empty() { None } else { next(view).await };
     let shown = ApprovalPage {
+        next,
         frame: frame.stopping("subject", known, &summary.agent),
-        agent_name: about.map(str::to_owned),
+        version: hex::encode(sha256(&approval.encode_to_vec())),
+        agent_name: around.agent_name,
         done: text::done(did, &approval.state)
             .filter(|_| has_acted(view, &approval) && useless.is_none() && !is_uncertain),
         arguments: question.map(arguments).unwrap_or_default(),
@@ -191,6 +166,7 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
             .unwrap_or_default(),
         approve: approve_path(&approval.id, &findings),
         findings,
+        effect: would_be.as_ref().and_then(|would_be| would_be.after_approval(&summary)),
         would_be,
         useless,
         is_uncertain,
@@ -199,13 +175,12 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         acts: acts(view, &approval),
         asked_by: around.asked_by,
         earlier: earlier(view, &approval.earlier),
-        similar: earlier(view, &approval.similar),
-        doubles,
-        alike,
-        is_partial: around.others.is_partial,
-        requests: around.others.newest(view.now, REQUESTS),
+        declined_before: earlier(view, &approval.declined_before),
+        warnings,
+        requests: around.requests,
         history: around.history,
-        barrier: Barrier::of(view, &approval),
+        missing_people: missing_people(&approval),
+        other_person: other_person(&approval),
         last: last(view, &approval),
         sign_in_again: approval
             .authenticate_again

@@ -1,6 +1,7 @@
 //! Reads an approval request. Whether the session has opened it, and whether its person has answered.
 
 use authority_model::proto::approval::{Approval, GetApprovalRequest};
+use authority_presentation::translate;
 use tonic::Status;
 
 use crate::{rpc, view::View};
@@ -10,7 +11,17 @@ use crate::{rpc, view::View};
 /// # Errors
 /// As the operation answers.
 pub(crate) async fn read(view: &View, id: &str) -> Result<Approval, Status> {
-    view.calls.call(rpc::GET_APPROVAL, &GetApprovalRequest { id: id.to_owned() }).await
+    let request = GetApprovalRequest { id: id.to_owned() };
+    let approval = view.calls.call(rpc::GET_APPROVAL, &request).await?;
+    Ok(translated(view, approval))
+}
+
+/// The request with its titles in the person's language.
+pub(super) fn translated(view: &View, mut approval: Approval) -> Approval {
+    if let Some(presentation) = &mut approval.presentation {
+        translate(presentation, &view.languages);
+    }
+    approval
 }
 
 /// Whether the session has opened exactly this request.

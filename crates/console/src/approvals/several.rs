@@ -9,11 +9,11 @@ use http::StatusCode;
 use tonic::Status;
 
 use super::{
-    alike::{AlikeList, Others, twins},
     inbox,
-    label::{Labels, labels},
     left_out::{LeftOut, why_alone},
-    request::{is_opened, read},
+    next::{Next, next},
+    presented::Warning,
+    request::{is_opened, read, translated},
     summary::Summary,
     would_be::WouldBe,
 };
@@ -24,7 +24,7 @@ use crate::{
     problem::Problem,
     query::Pairs,
     rpc,
-    show::{Amount, Argument, Sums, Tell, counted, short},
+    show::{Amount, Sums, counted, short},
     view::View,
 };
 
@@ -38,14 +38,8 @@ const ACTS: usize = 4;
 /// A request of the table.
 struct Item {
     summary: Summary,
-    /// The member that distinguishes it from the others.
-    label: Argument,
-    /// What else differs between them.
-    differs: Vec<Tell>,
-    /// The labels of other selected requests that could be the same payment.
-    twins: Vec<String>,
-    /// Requests outside the selection that could be the same payment.
-    doubles: AlikeList,
+    /// Warnings about other requests, selected or not.
+    warnings: Vec<Warning>,
 }
 
 #[derive(Template)]
@@ -56,16 +50,12 @@ struct Several {
     count: String,
     agent: String,
     action: String,
-    /// The member of the requests that the labels are of.
-    differs_in: String,
     sums: Vec<Amount>,
     /// Requests without an amount, which no sum has.
     without_amount: usize,
     /// How many were selected.
     selected: usize,
     left_out: LeftOut,
-    /// Whether only some of the other requests were compared.
-    is_partial: bool,
     /// How many of them wait for more people after this approval.
     still: usize,
     key: String,
@@ -88,6 +78,8 @@ struct SeveralDonePage {
     /// How many of them wait for more people.
     still: usize,
     outcomes: Vec<Outcome>,
+    /// The next request that this person may decide.
+    next: Option<Next>,
 }
 
 pub(super) async fn confirm(view: View, RawQuery(query): RawQuery) -> Response {
@@ -103,11 +95,8 @@ async fn confirmation(view: &View, query: &Pairs) -> Result<Response, Status> {
     };
     let (agent, action) = (short(&approvals[0].subject).to_owned(), approvals[0].action.clone());
     let left_out = LeftOut::of(view, &mut approvals);
-    let others = Others::beside(view, &approvals).await;
-    let labels = labels(&approvals);
-    let differs_in = labels.path.clone();
     let still = approvals.iter().filter(|approval| still_waits(view, approval)).count();
-    let items = items(view, &approvals, labels, &others);
+    let items = items(view, &approvals);
     let amounts = items.iter().filter_map(|item| item.summary.amount.as_ref());
     let mut sums = Sums::default();
     amounts.for_each(|amount| sums.add(amount));
@@ -117,12 +106,10 @@ async fn confirmation(view: &View, query: &Pairs) -> Result<Response, Status> {
         selected: ids.len(),
         agent,
         action,
-        differs_in,
         sums: sums.amounts(),
         without_amount: items.iter().filter(|item| item.summary.amount.is_none()).count(),
         items,
         left_out,
-        is_partial: others.is_partial,
         still,
         key: idempotency_key()?,
         back: inbox::selecting(query, &ids),
@@ -148,24 +135,14 @@ async fn back_to_list(view: &View, query: &Pairs, status: Status) -> Result<Resp
     }
 }
 
-/// The rows. A member that distinguishes a row is not repeated in it.
-fn items(view: &View, approvals: &[Approval], labels: Labels, others: &Others) -> Vec<Item> {
-    let summaries: Vec<Summary> =
-        approvals.iter().map(|approval| Summary::of(approval, view.now)).collect();
-    let named: Vec<String> = labels.rows.iter().map(|row| row.label.value.clone()).collect();
-    let names = |places: Vec<usize>| places.into_iter().filter_map(|at| named.get(at).cloned());
-    let twins = twins(&summaries);
-    let rows = summaries.into_iter().zip(labels.rows).zip(twins);
-    rows.map(|((mut summary, row), twins)| {
-        let doubles = others.doubles(view.now, &summary);
-        let said = row.differs.iter().filter(|differs| differs.is_of_context);
-        for path in said.map(|differs| differs.tell.path.as_str()).chain(row.label_in_context()) {
-            summary.headline.without(path);
-        }
-        let differs = row.differs.into_iter().map(|differs| differs.tell).collect();
-        Item { summary, label: row.label, differs, twins: names(twins).collect(), doubles }
-    })
-    .collect()
+/// The rows.
+fn items(view: &View, approvals: &[Approval]) -> Vec<Item> {
+    let ids: Vec<&str> = approvals.iter().map(|approval| approval.id.as_str()).collect();
+    let item = |approval: &Approval| Item {
+        summary: Summary::of(approval, view.now),
+        warnings: Warning::all(approval, &ids, view.now),
+    };
+    approvals.iter().map(item).collect()
 }
 
 fn invalid(text: &str) -> Status {
@@ -199,7 +176,7 @@ async fn together(view: &View, ids: &[&str]) -> Result<Vec<Approval>, Status> {
     Ok(approvals)
 }
 
-/// Approves exactly the pairs of id and digest that the page had.
+/// Approves exactly the requests that the page had, by id, digest and version of the presentation.
 pub(super) async fn act(Posted { view, form }: Posted) -> Response {
     view.answer_act("Nothing was approved", acted(&view, &form).await)
 }
@@ -216,7 +193,7 @@ async fn acted(view: &View, form: &Pairs) -> Result<Response, Status> {
     };
     let acts = approvals.iter().zip(&pairs).enumerate();
     let acts: Vec<_> = acts
-        .map(|(number, (approval, (_, digest)))| approve(view, form, number, approval, digest))
+        .map(|(number, (approval, (_, shown)))| approve(view, form, number, approval, shown))
         .collect();
     let mut outcomes: Vec<Outcome> = stream::iter(acts).buffered(ACTS).collect().await;
     outcomes.sort_by_key(|outcome| outcome.approved);
@@ -232,7 +209,8 @@ async fn acted(view: &View, form: &Pairs) -> Result<Response, Status> {
         frame = frame.failed(heading, "They are listed first, each with the reason.", None);
         status = StatusCode::CONFLICT;
     }
-    Ok(page(status, &SeveralDonePage { frame, count, still, outcomes }))
+    let next = next(view).await;
+    Ok(page(status, &SeveralDonePage { frame, count, still, outcomes, next }))
 }
 
 /// Approves one request, number `number` in the form.
@@ -241,8 +219,9 @@ async fn approve(
     form: &Pairs,
     number: usize,
     approval: &Approval,
-    digest: &str,
+    shown: &str,
 ) -> Outcome {
+    let (digest, version) = shown.split_once('=').unwrap_or((shown, ""));
     if let Some(why) = why_alone(view, approval) {
         let summary = Summary::of(approval, view.now);
         return Outcome { summary, text: why.to_owned(), approved: false };
@@ -252,6 +231,7 @@ async fn approve(
         comment: form.one("text").map(str::to_owned),
         request_digest: Some(digest.to_owned()),
         reviewed: Vec::new(),
+        presentation_version: (!version.is_empty()).then(|| version.to_owned()),
     };
     let key = form.one("key").map(|key| format!("{key}-{number}"));
     let sent = view.calls.call_once(rpc::APPROVE_APPROVAL, &request, key.as_deref()).await;
@@ -262,6 +242,7 @@ async fn approve(
 fn outcome(view: &View, sent: Result<Approval, Status>) -> (String, bool, Option<Approval>) {
     match sent {
         Ok(approval) => {
+            let approval = translated(view, approval);
             let state = Summary::of(&approval, view.now).state;
             (state.label.to_owned(), state.word != "void", Some(approval))
         }

@@ -8,8 +8,9 @@ use authority_model::{
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
+use super::presented::Presented;
 use crate::{
-    show::{Amount, Headline, Moment, headline, short},
+    show::{Amount, Moment, short},
     text::{self, reason},
 };
 
@@ -21,8 +22,8 @@ pub(crate) struct Summary {
     pub(super) agent: String,
     pub(super) action: String,
     pub(super) amount: Option<Amount>,
-    /// The recipients and reasons in the context.
-    pub(super) headline: Headline,
+    /// The request as people see it.
+    pub(super) presented: Presented,
     pub(super) purpose: Option<String>,
     pub(super) resource: Option<String>,
     pub(super) reason_code: String,
@@ -63,16 +64,10 @@ impl State {
         };
         Self { word: word.to_owned(), label: text::state(word), is_pending: word == "pending" }
     }
-}
 
-impl State {
-    /// Permitted requests before pending ones, and these before the rest.
-    pub(super) fn rank(&self) -> u8 {
-        match self.word.as_str() {
-            "used" | "approved" => 0,
-            "pending" => 1,
-            _ => 2,
-        }
+    /// Whether the state can no longer change.
+    pub(super) fn is_final(&self) -> bool {
+        !["pending", "approved"].contains(&self.word.as_str())
     }
 }
 
@@ -90,7 +85,7 @@ impl Summary {
             agent: short(&approval.subject).to_owned(),
             action: approval.action.clone(),
             amount: context.and_then(Amount::of),
-            headline: context.map(headline).unwrap_or_default(),
+            presented: Presented::of(approval),
             purpose: member("purpose"),
             resource: member("resource_id"),
             reason_code: approval.reason_code.clone(),
@@ -107,6 +102,11 @@ impl Summary {
         }
     }
 
+    /// The last part of its id.
+    pub(super) fn short_id(&self) -> &str {
+        short(&self.id)
+    }
+
     /// The outcome if no person answers, or the final outcome.
     pub(super) fn fate(&self) -> String {
         let at = self.expires.as_ref().map(|at| at.shown.as_str()).unwrap_or_default();
@@ -121,6 +121,11 @@ impl Summary {
             "used" => "The agent was allowed to do it, once.".to_owned(),
             _ => String::new(),
         }
+    }
+
+    /// `1 of 2`.
+    pub(super) fn given_of_needed(&self) -> &str {
+        self.progress.rsplit_once(' ').map_or(&self.progress, |(numbers, _)| numbers)
     }
 
     /// In one line, for a page's title.

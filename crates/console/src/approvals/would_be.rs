@@ -7,7 +7,7 @@ use authority_model::proto::{
 };
 use chrono::{DateTime, Utc};
 
-use super::summary::State;
+use super::summary::{State, Summary};
 use crate::{
     show::counted,
     text::{outcome, reason},
@@ -95,6 +95,21 @@ impl WouldBe {
     /// Whether the agent may do it, once everybody needed has approved.
     pub(super) fn permits(&self) -> bool {
         self.effect == Effect::None
+    }
+
+    /// The effect of this person's approval, up to the time at which it ends. `None` if approvals
+    /// alone would not permit the action.
+    pub(super) fn after_approval(&self, summary: &Summary) -> Option<String> {
+        let then = format!("{} can do this once, until", summary.agent);
+        let then = match self.missing {
+            ..=1 => format!("If you approve, {then}"),
+            2 => format!("If you approve, one more approval is needed. After that, {then}"),
+            more => {
+                let more = more - 1;
+                format!("If you approve, {more} more approvals are needed. After that, {then}")
+            }
+        };
+        self.permits().then_some(then)
     }
 
     pub(super) fn stays_held(&self) -> bool {

@@ -1,5 +1,6 @@
 //! The policies that denied or held a request, by name and with their advice, as the stages' findings have them.
 
+use authority_ids::EntityRef;
 use authority_model::proto::{
     registry::{GetPolicyRequest, Policy},
     runtime::GetDecisionResponse,
@@ -14,7 +15,7 @@ pub(super) async fn deciding_policies(view: &View, decision: &GetDecisionRespons
         findings.filter(|found| found.reason_code.as_deref() == Some(&*decision.reason_code));
     let sentences = decisive.filter_map(|finding| Some((finding.statement.as_ref()?, finding)));
     let sentences = sentences.map(|(statement, finding)| async move {
-        let name = name(view, &statement.policy_id).await;
+        let name = name(view, statement.policy_id.as_str().into()).await;
         let name = name.as_deref().unwrap_or(&statement.id);
         let shown = text::policy(name, statement.advice.as_deref());
         let word = if finding.outcome == "hold" { "Held" } else { "Denied" };
@@ -26,11 +27,11 @@ pub(super) async fn deciding_policies(view: &View, decision: &GetDecisionRespons
 }
 
 /// The policy's present name, if the role may read it.
-async fn name(view: &View, id: &str) -> Option<String> {
+async fn name(view: &View, id: EntityRef) -> Option<String> {
     if !view.may(rpc::GET_POLICY) {
         return None;
     }
-    let request = GetPolicyRequest { id: id.to_owned() };
+    let request = GetPolicyRequest { id: id.into() };
     let read = view.calls.call::<_, Policy>(rpc::GET_POLICY, &request).await;
     read.ok()?.name
 }

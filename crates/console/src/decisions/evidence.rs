@@ -1,5 +1,6 @@
 //! The evidence of a decision: its seal, its place in the log, and the bundle to verify offline.
 
+use authority_ids::DecisionRef;
 use authority_model::proto::evidence::{EvidenceDocument, GetEvidenceRequest, SealDecisionRequest};
 use axum::{
     extract::Path,
@@ -36,8 +37,8 @@ pub(super) struct Sealed {
 }
 
 impl Seal {
-    pub(super) async fn of(view: &View, decision_id: &str) -> Self {
-        let request = GetEvidenceRequest { entity_id: decision_id.to_owned(), bundle: false };
+    pub(super) async fn of(view: &View, decision_id: &DecisionRef) -> Self {
+        let request = GetEvidenceRequest { entity_id: decision_id.into(), bundle: false };
         let read = view.calls.call::<_, EvidenceDocument>(rpc::GET_EVIDENCE, &request).await;
         match read {
             Ok(pack) => Self::read(view, &pack.document),
@@ -62,15 +63,15 @@ impl Seal {
 }
 
 /// The file name of a decision's bundle: `bundle-01a2136e306c.json`.
-pub(super) fn bundle_name(decision_id: &str) -> String {
+pub(super) fn bundle_name(decision_id: &DecisionRef) -> String {
     let plain = |letter: &char| letter.is_ascii_alphanumeric();
     let id: String = short(decision_id).chars().filter(plain).take(12).collect();
     format!("bundle-{id}.json")
 }
 
 /// `POST /console/decisions/{id}/seal`.
-pub(super) async fn seal(Path(id): Path<String>, Posted { view, .. }: Posted) -> Response {
-    let request = SealDecisionRequest { decision_id: id.clone() };
+pub(super) async fn seal(Path(id): Path<DecisionRef>, Posted { view, .. }: Posted) -> Response {
+    let request = SealDecisionRequest { decision_id: (&id).into() };
     let sealed = view.calls.call::<_, EvidenceDocument>(rpc::SEAL_DECISION, &request).await;
     view.answer_act(
         "Not sealed",
@@ -79,9 +80,9 @@ pub(super) async fn seal(Path(id): Path<String>, Posted { view, .. }: Posted) ->
 }
 
 /// `GET /console/decisions/{id}/bundle.json`: all that an offline verifier needs.
-pub(super) async fn bundle(view: View, Path(id): Path<String>) -> Response {
+pub(super) async fn bundle(view: View, Path(id): Path<DecisionRef>) -> Response {
     let name = bundle_name(&id);
-    let request = GetEvidenceRequest { entity_id: id, bundle: true };
+    let request = GetEvidenceRequest { entity_id: id.into(), bundle: true };
     let read: Result<EvidenceDocument, Status> = view.calls.call(rpc::GET_EVIDENCE, &request).await;
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
     view.answer(read.map(|bundle| saved((kind, bundle.document).into_response(), &name)))

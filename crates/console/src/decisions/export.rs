@@ -8,13 +8,16 @@ use super::filter::Filter;
 use crate::{query::Pairs, view::View};
 
 /// `GET /console/decisions/export`: the decisions of a filter with their signed records, a line each, as the API's
-/// export has them.
+/// export has them. With `format=csv`, as rows without the records.
 pub(super) async fn export(view: View, RawQuery(query): RawQuery) -> Response {
     let query = Pairs::read(query.unwrap_or_default().as_bytes());
     let filter = Filter::of(&query);
-    // The export has no pages, and `id` is a parameter of the list's page.
-    let own = ["page", "id"].into_iter().filter(|name| query.all(name).any(|one| !one.is_empty()));
-    let ignored: Vec<_> = own.map(str::to_owned).chain(filter.ignored.clone()).collect();
+    let is_csv = query.one("format") == Some("csv");
+    // The export has no pages and no facts, and `id` is a parameter of the list's page.
+    let own = ["page", "id", "fact"];
+    let own = own.into_iter().filter(|name| query.all(name).any(|one| !one.is_empty()));
+    let others = filter.ignored.iter().filter(|one| !(is_csv && *one == "format=csv")).cloned();
+    let ignored: Vec<_> = own.map(str::to_owned).chain(others).collect();
     if !ignored.is_empty() {
         // A file cannot show that a filter was ignored.
         let ignored = ignored.join(", ");
@@ -33,11 +36,19 @@ pub(super) async fn export(view: View, RawQuery(query): RawQuery) -> Response {
         ("reason_code", request.reason_code),
         ("since", since),
         ("until", until),
+        // The amounts of the rows are a part of the contexts.
+        ("context", is_csv.then(|| "true".to_owned())),
     ];
     let given = members.into_iter().filter_map(|(name, value)| Some((name, value?)));
     let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish();
-    let answered = view.calls.get(&format!("{}?{query}", view.path("decisions:export"))).await;
-    view.answer(answered.map(|answer| saved(answer, "decisions.ndjson")))
+    let (accept, name) = if is_csv {
+        ("text/csv", "decisions.csv")
+    } else {
+        ("application/x-ndjson", "decisions.ndjson")
+    };
+    let path = format!("{}?{query}", view.path("decisions:export"));
+    let answered = view.calls.get(&path, accept).await;
+    view.answer(answered.map(|answer| saved(answer, name)))
 }
 
 /// Makes browsers save the document as a file with this name.

@@ -5,7 +5,13 @@ use authority_ids::{PrincipalId, TenantId};
 use authority_model::proto::runtime::ListDecisionsRequest;
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 
-use crate::{query::Pairs, view::View};
+use crate::{
+    lists::{Chip, ListAddress},
+    query::Pairs,
+    show::{Moment, short},
+    text::reason,
+    view::View,
+};
 
 /// Outcomes, and their words in the filter.
 pub(super) const OUTCOMES: [(&str, &str); 4] =
@@ -35,6 +41,11 @@ pub(super) struct Filter {
     /// The first and the last day, as `2026-11-24`, in UTC.
     pub(super) from: String,
     pub(super) to: String,
+    /// The exact beginning and end, in RFC 3339, from links of the overview.
+    pub(super) since: String,
+    pub(super) until: String,
+    /// The value of a declared fact, as `document:RE-1`.
+    pub(super) fact: String,
     /// Other parameters of the address, as `outcome=refused`. They have no effect on the list.
     pub(super) ignored: Vec<String>,
 }
@@ -51,6 +62,7 @@ impl Filter {
             list.iter().find(is_it).map(|(value, _)| (*value).to_owned()).unwrap_or_default()
         };
         let date = |name: &str| day(&text(name)).map(|day| day.to_string()).unwrap_or_default();
+        let time = |name: &str| Some(text(name)).filter(|text| moment(text).is_some());
         let mut filter = Self {
             agent: text("agent"),
             action: text("action"),
@@ -61,6 +73,9 @@ impl Filter {
             span: known("span", &SPANS),
             from: date("from"),
             to: date("to"),
+            since: time("since").unwrap_or_default(),
+            until: time("until").unwrap_or_default(),
+            fact: text("fact"),
             ignored: Vec::new(),
         };
         filter.ignored = filter.ignored(query);
@@ -85,7 +100,7 @@ impl Filter {
         given.chain(pattern).chain(days).collect()
     }
 
-    fn members(&self) -> [(&'static str, &str); 7] {
+    fn members(&self) -> [(&'static str, &str); 10] {
         [
             ("agent", &self.agent),
             ("action", &self.action),
@@ -94,6 +109,9 @@ impl Filter {
             ("span", &self.span),
             ("from", &self.from),
             ("to", &self.to),
+            ("since", &self.since),
+            ("until", &self.until),
+            ("fact", &self.fact),
         ]
     }
 
@@ -101,14 +119,34 @@ impl Filter {
         self.members().iter().all(|(_, value)| value.is_empty())
     }
 
-    /// The query of the address. A `page_token` is at its end.
-    pub(super) fn query(&self, page_token: Option<&str>) -> String {
-        let given = self.members().into_iter().filter(|(_, value)| !value.is_empty());
-        let page = page_token.map(|token| ("page", token));
-        form_urlencoded::Serializer::new(String::new()).extend_pairs(given.chain(page)).finish()
+    /// The address of the list.
+    pub(super) fn address(&self) -> ListAddress {
+        ListAddress::of("/console/decisions", self.members())
     }
 
-    /// Returns the later beginning: of the span or of the first day.
+    /// The active filters.
+    pub(super) fn chips(&self, now: DateTime<Utc>) -> Vec<Chip> {
+        let word = |list: &[(&str, &str)], value: &str| {
+            let known = list.iter().find(|(known, _)| *known == value);
+            known.map_or(value, |(_, word)| word).to_owned()
+        };
+        let exact = |value: &str| Moment::read(value, now).map(|at| at.with_seconds());
+        self.address().chips(|name, value| match name {
+            "agent" => Some(format!("Agent: {}", short(value))),
+            "action" => Some(format!("Action: {value}")),
+            "outcome" => Some(word(&OUTCOMES, value)),
+            "span" => Some(word(&SPANS, value)),
+            "reason" => Some(Some(reason(value)).filter(|r| !r.is_empty()).unwrap_or(value.into())),
+            "from" => Some(format!("From {value}")),
+            "to" => Some(format!("To {value}")),
+            "since" => Some(format!("From {}", exact(value)?)),
+            "until" => Some(format!("Before {}", exact(value)?)),
+            "fact" => Some(format!("Fact: {value}")),
+            _ => None,
+        })
+    }
+
+    /// Returns the latest beginning: of the span, of the first day, or the exact one.
     pub(super) fn since(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let span = match self.span.as_str() {
             "1h" => Some(TimeDelta::hours(1)),
@@ -117,12 +155,14 @@ impl Filter {
             "30d" => Some(TimeDelta::days(30)),
             _ => None,
         };
-        span.map(|span| now - span).max(day(&self.from).map(midnight))
+        let since = span.map(|span| now - span).max(day(&self.from).map(midnight));
+        since.max(moment(&self.since))
     }
 
-    /// The end of the last day.
+    /// The earlier end: of the last day, or the exact one.
     fn until(&self) -> Option<DateTime<Utc>> {
-        day(&self.to).and_then(|day| day.succ_opt()).map(midnight)
+        let last = day(&self.to).and_then(|day| day.succ_opt()).map(midnight);
+        last.into_iter().chain(moment(&self.until)).min()
     }
 
     /// The agent's id. A name belongs to the selected tenant.
@@ -154,6 +194,7 @@ impl Filter {
             reason_code: given(&self.reason),
             since: self.since(view.now).map(Into::into),
             until: self.until().map(Into::into),
+            fact: given(&self.fact),
             ..ListDecisionsRequest::default()
         }
     }
@@ -161,6 +202,10 @@ impl Filter {
 
 fn day(text: &str) -> Option<NaiveDate> {
     NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()
+}
+
+fn moment(text: &str) -> Option<DateTime<Utc>> {
+    DateTime::parse_from_rfc3339(text).ok().map(|at| at.to_utc())
 }
 
 fn midnight(day: NaiveDate) -> DateTime<Utc> {
@@ -182,10 +227,18 @@ mod tests {
         let days = filter("from=2026-03-01&to=2026-03-31");
         assert_eq!(days.since(now), at("2026-03-01T00:00:00Z"));
         assert_eq!(days.until(), at("2026-04-01T00:00:00Z"));
-        assert_eq!(days.query(None), "from=2026-03-01&to=2026-03-31");
+        assert_eq!(days.address().query(), "from=2026-03-01&to=2026-03-31");
         // If both a span and a day are given, the later beginning counts.
         assert_eq!(filter("span=24h&from=2026-03-01").since(now), at("2026-11-23T10:00:00Z"));
         assert_eq!(filter("span=24h&from=2026-11-24").since(now), at("2026-11-24T00:00:00Z"));
+        // Exact times, as the overview's links have.
+        let exact = "since=2026-11-24T09%3A00%3A00Z&until=2026-11-24T09%3A30%3A00.250Z";
+        assert_eq!(filter(exact).since(now), at("2026-11-24T09:00:00Z"));
+        assert_eq!(filter(exact).until(), at("2026-11-24T09:30:00.250Z"));
+        assert_eq!(filter(exact).address().query(), exact);
+        let both = filter(&format!("{exact}&span=30d&to=2026-11-23"));
+        assert_eq!(both.since(now), at("2026-11-24T09:00:00Z"));
+        assert_eq!(both.until(), at("2026-11-24T00:00:00Z"));
         for none in ["", "from=&to=", "from=soon&to=2026-13-01", "from=2026-03-01&from=2026-03-02"]
         {
             let filter = filter(none);
@@ -196,7 +249,7 @@ mod tests {
 
     #[test]
     fn what_a_list_is_not_filtered_by_is_named() {
-        assert_eq!(filter("outcome=denied&page=2&agent=").query(None), "outcome=deny");
+        assert_eq!(filter("outcome=denied&page=2&agent=").address().query(), "outcome=deny");
         assert_eq!(filter("outcome=Held").outcome, "require_approval");
         for (query, ignored) in [
             ("outcome=deny&page=2&agent=", &[][..]),
@@ -205,6 +258,7 @@ mod tests {
             ("action=payment.*", &["the pattern action=payment.*: name one action, whole"]),
             ("from=2026-03-02&to=2026-03-01", &["from=2026-03-02, which is after to=2026-03-01"]),
             ("from=soon&subject=bot", &["from=soon", "subject=bot"]),
+            ("since=24h", &["since=24h"]),
             ("from=2026-03-01&from=2026-03-02", &["from=2026-03-01", "from=2026-03-02"]),
         ] {
             assert_eq!(filter(query).ignored, ignored, "{query}");

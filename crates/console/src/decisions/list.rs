@@ -5,7 +5,7 @@ use authority_decision::Reason;
 use authority_ids::{DecisionId, IdParts};
 use authority_model::proto::{
     registry::{ListPrincipalsRequest, ListPrincipalsResponse},
-    runtime::ListDecisionsResponse,
+    runtime::{DecisionSummary, ListDecisionsResponse},
 };
 use axum::{extract::RawQuery, response::Response};
 use http::StatusCode;
@@ -15,10 +15,12 @@ use super::filter::{Filter, OUTCOMES, SPANS};
 use crate::{
     choice::Choice,
     frame::{Frame, Section},
+    lists::{Chip, ListAddress, ListLink, Pages},
+    overview::{Shown, last_day},
     page::{page, see},
     query::{Pairs, encoded},
     rpc,
-    show::{Moment, short},
+    show::{Amount, Moment, decided_amount, short},
     text::{outcome, reason},
     view::View,
 };
@@ -33,6 +35,7 @@ struct Item {
     /// Set if several tenants are shown.
     tenant: Option<String>,
     action: String,
+    amount: Option<Amount>,
     word: &'static str,
     reason: String,
     code: String,
@@ -44,17 +47,20 @@ struct Item {
 struct DecisionsPage {
     frame: Frame,
     filter: Filter,
+    chips: Vec<Chip>,
+    /// The list by each outcome.
+    links: Vec<ListLink>,
+    /// The decisions of the last 24 hours. `None` if the role may not read usage.
+    usage: Option<Shown>,
     outcomes: Vec<Choice>,
     spans: Vec<Choice>,
     /// Empty if the agents are unknown or too many. The person then types a name.
     agents: Vec<Choice>,
     reasons: Vec<Choice>,
     items: Vec<Item>,
-    /// The address of the next page.
-    older: Option<String>,
+    pages: Pages,
     /// The filter as the query of an address.
     query: String,
-    is_first: bool,
 }
 
 pub(super) async fn list(view: View, RawQuery(query): RawQuery) -> Response {
@@ -84,30 +90,46 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
     request.page_token = query.text("page").to_owned();
     let listed: ListDecisionsResponse = view.calls.call(rpc::LIST_DECISIONS, &request).await?;
     let shows_all = view.tenant().is_none();
-    let items = listed.decisions.into_iter().map(|decision| Item {
+    let items = listed.decisions.into_iter().map(|decision| item(view, decision, shows_all));
+    let address = filter.address();
+    let (agents, usage) = tokio::join!(agents(view, &filter), last_day(view));
+    let decisions = DecisionsPage {
+        frame: view.frame("Decisions", Section::Decisions),
+        outcomes: Choice::of_list(&OUTCOMES, &filter.outcome),
+        spans: Choice::of_list(&SPANS, &filter.span),
+        agents,
+        usage,
+        chips: filter.chips(view.now),
+        links: outcomes(&address, shows_all),
+        reasons: reasons(&filter.reason),
+        items: items.collect(),
+        pages: address.pages(query, listed.next_page_token.as_deref()),
+        query: address.query(),
+        filter,
+    };
+    Ok(page(StatusCode::OK, &decisions))
+}
+
+/// The list by each outcome. Over all tenants, the API has this filter only with a time.
+fn outcomes(address: &ListAddress, shows_all: bool) -> Vec<ListLink> {
+    if shows_all {
+        return Vec::new();
+    }
+    OUTCOMES.map(|(word, label)| address.link(label, "outcome", word)).into()
+}
+
+fn item(view: &View, decision: DecisionSummary, shows_all: bool) -> Item {
+    Item {
         agent: short(&decision.subject).to_owned(),
         tenant: shows_all.then(|| short(&decision.tenant_id).to_owned()),
+        amount: decided_amount(&decision),
         word: outcome(decision.decision),
         reason: reason(&decision.reason_code),
         at: Moment::of_time(decision.evaluated_at, view.now),
         id: decision.decision_id,
         action: decision.action,
         code: decision.reason_code,
-    });
-    let older = listed.next_page_token.as_deref();
-    let decisions = DecisionsPage {
-        frame: view.frame("Decisions", Section::Decisions),
-        outcomes: Choice::of_list(&OUTCOMES, &filter.outcome),
-        spans: Choice::of_list(&SPANS, &filter.span),
-        agents: agents(view, &filter).await,
-        reasons: reasons(&filter.reason),
-        items: items.collect(),
-        older: older.map(|token| format!("/console/decisions?{}", filter.query(Some(token)))),
-        query: filter.query(None),
-        is_first: request.page_token.is_empty(),
-        filter,
-    };
-    Ok(page(StatusCode::OK, &decisions))
+    }
 }
 
 /// The agents to choose from.

@@ -12,6 +12,8 @@ mod question;
 mod replay;
 mod step;
 
+pub(crate) use step::{StageView, step};
+
 use axum::{
     Router,
     routing::{get, post},

@@ -1,6 +1,7 @@
 //! One decision: the request, the findings of each stage, the authority, and the evidence.
 
 use askama::Template;
+use authority_ids::DecisionRef;
 use authority_model::proto::{
     approval::ApprovalAuthority,
     runtime::{GetDecisionRequest, GetDecisionResponse, InspectDecisionRequest, OutcomeReport},
@@ -47,7 +48,7 @@ struct Report {
 #[template(path = "decision.html")]
 struct DecisionPage {
     frame: Frame,
-    id: String,
+    id: DecisionRef,
     sealed_now: bool,
     agent: Named,
     agent_about: Option<String>,
@@ -90,7 +91,7 @@ struct DecisionPage {
 
 pub(super) async fn show(
     view: View,
-    Path(id): Path<String>,
+    Path(id): Path<DecisionRef>,
     RawQuery(query): RawQuery,
 ) -> Response {
     let query = Pairs::read(query.unwrap_or_default().as_bytes());
@@ -101,8 +102,8 @@ pub(super) async fn show(
 }
 
 /// Reads the decision, with its trace and its context if the role may read these.
-async fn read(view: &View, id: &str) -> Result<GetDecisionResponse, Status> {
-    let decision_id = id.to_owned();
+async fn read(view: &View, id: &DecisionRef) -> Result<GetDecisionResponse, Status> {
+    let decision_id = id.into();
     if view.may(rpc::INSPECT_DECISION) {
         let request = InspectDecisionRequest { decision_id, context: true };
         return view.calls.call(rpc::INSPECT_DECISION, &request).await;
@@ -110,7 +111,7 @@ async fn read(view: &View, id: &str) -> Result<GetDecisionResponse, Status> {
     view.calls.call(rpc::GET_DECISION, &GetDecisionRequest { decision_id }).await
 }
 
-async fn shown(view: &View, id: &str, sealed_now: bool) -> Result<Response, Status> {
+async fn shown(view: &View, id: &DecisionRef, sealed_now: bool) -> Result<Response, Status> {
     let decision = read(view, id).await?;
     let record = decision.record.as_ref().map(|record| Value::Object(record.0.clone()));
     let record = record.unwrap_or_default();
@@ -173,7 +174,7 @@ async fn shown(view: &View, id: &str, sealed_now: bool) -> Result<Response, Stat
         revision: decision.authority_revision,
         semantics: text_of(&record["semantics"]),
         exact: serde_json_canonicalizer::to_string(&record).unwrap_or_default(),
-        id: decision.decision_id,
+        id: decision.decision_id.into(),
     };
     Ok(page(StatusCode::OK, &shown))
 }

@@ -1,6 +1,7 @@
 //! Replay: a sealed decision is made again. The signed result compares both.
 
 use askama::Template;
+use authority_ids::DecisionRef;
 use authority_model::proto::evidence::{EvidenceDocument, MintReplayProofRequest};
 use axum::{extract::Path, response::Response};
 use http::StatusCode;
@@ -32,26 +33,26 @@ struct Difference {
 #[template(path = "replay.html")]
 struct ReplayPage {
     frame: Frame,
-    decision_id: String,
+    decision_id: DecisionRef,
     name: String,
     mode: &'static str,
     /// `match`, `mismatch` or `indeterminate`.
     result: String,
     detail: Option<String>,
     differences: Vec<Difference>,
-    recomputed_id: Option<String>,
+    recomputed_id: Option<DecisionRef>,
     kid: String,
     /// The signed document.
     document: String,
 }
 
-pub(super) async fn replay(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
-    view.answer(replayed(&view, &id, form.text("mode")).await)
+pub(super) async fn replay(Path(id): Path<DecisionRef>, Posted { view, form }: Posted) -> Response {
+    view.answer_act("Not replayed", replayed(&view, &id, form.text("mode")).await)
 }
 
-async fn replayed(view: &View, id: &str, mode: &str) -> Result<Response, Status> {
+async fn replayed(view: &View, id: &DecisionRef, mode: &str) -> Result<Response, Status> {
     let request = MintReplayProofRequest {
-        decision_id: Some(id.to_owned()),
+        decision_id: Some(id.into()),
         mode: (!mode.is_empty()).then(|| mode.to_owned()),
         ..MintReplayProofRequest::default()
     };
@@ -67,13 +68,13 @@ async fn replayed(view: &View, id: &str, mode: &str) -> Result<Response, Status>
     });
     let replay = ReplayPage {
         frame: view.frame("Replay", Section::Decisions),
-        decision_id: id.to_owned(),
+        decision_id: id.clone(),
         name: short(id).chars().take(12).collect(),
         mode: text(&proof["mode"]).and_then(|mode| known(&mode)).unwrap_or_default(),
         result: text(&proof["result"]).unwrap_or_default(),
         detail: text(&proof["detail"]),
         differences: differences.collect(),
-        recomputed_id: text(&proof["recomputed_decision_id"]),
+        recomputed_id: text(&proof["recomputed_decision_id"]).map(DecisionRef::from),
         kid: text(&proof["signature"]["kid"]).unwrap_or_default(),
         document: minted.document,
     };

@@ -5,26 +5,26 @@ use authority_model::proto::runtime::Stage;
 use crate::{records::Link, text::CodeWithMeaning, view::View};
 
 /// A stage of the pipeline, for people.
-pub(super) struct StageView {
-    pub(super) name: &'static str,
-    pub(super) about: &'static str,
+pub(crate) struct StageView {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
     /// The API's word for the outcome, which also determines the colour.
-    pub(super) word: &'static str,
-    pub(super) label: &'static str,
-    pub(super) reason: Option<CodeWithMeaning>,
+    pub(crate) word: &'static str,
+    pub(crate) label: &'static str,
+    pub(crate) reason: Option<CodeWithMeaning>,
     /// Findings that did not pass.
-    pub(super) notable: Vec<CheckView>,
-    pub(super) passed: Vec<CheckView>,
+    pub(crate) notable: Vec<CheckView>,
+    pub(crate) passed: Vec<CheckView>,
 }
 
-pub(super) struct CheckView {
+pub(crate) struct CheckView {
     /// The check in words. The ids link to their pages.
-    pub(super) check: Vec<Link>,
-    pub(super) detail: Option<Vec<Link>>,
-    pub(super) code: Option<String>,
+    pub(crate) check: Vec<Link>,
+    pub(crate) detail: Option<Vec<Link>>,
+    pub(crate) code: Option<String>,
 }
 
-pub(super) fn step(view: &View, stage: Stage) -> StageView {
+pub(crate) fn step(view: &View, stage: Stage) -> StageView {
     let (name, about) = match stage.stage.as_str() {
         "authority" => ("Authority", "May this actor do this at all?"),
         "purpose" => ("Purpose", "Is the declared purpose admissible?"),

@@ -26,6 +26,8 @@ pub(super) struct Exception {
     pub(super) part_of: Option<&'static str>,
     /// The state of new records, if people can't choose it.
     pub(super) first_state: Option<&'static str>,
+    /// The page that creates such records, if it is not the form.
+    pub(super) new_page: Option<&'static str>,
 }
 
 /// A kind without exceptions.
@@ -41,6 +43,7 @@ const USUAL: Exception = Exception {
     unchanged: &[],
     part_of: None,
     first_state: None,
+    new_page: None,
 };
 /// The page of a stop.
 const STOP: Option<(&str, &str)> = Some(("stop", "Who knows of it, and its release"));
@@ -77,6 +80,7 @@ static EXCEPTIONS: [Exception; 9] = [
         unwritten: &["state"],
         unchanged: &["cedar"],
         first_state: Some("draft"),
+        new_page: Some("/console/policies/new"),
         ..USUAL
     },
     // Stops are created and released on pages that show the consequences first.

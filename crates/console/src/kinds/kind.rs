@@ -130,6 +130,13 @@ impl Kind {
         self.exception().first_state
     }
 
+    /// The page of an operation that creates such records.
+    pub(crate) fn maker_page(&self, maker: &Operation) -> String {
+        let own = self.exception().new_page.filter(|_| maker.shape == Shape::Create);
+        let usual = || format!("/console/records/{}/new/{}", self.path, maker.word);
+        own.map_or_else(usual, str::to_owned)
+    }
+
     /// The reason why an operation is not possible in the record's current state.
     pub(crate) fn barrier(&self, word: &str, record: &DynamicMessage) -> Option<String> {
         let operation = self.operations.iter().find(|operation| operation.word == word);

@@ -1,17 +1,19 @@
 //! The members of a message, as a person writes and reads them.
 
-use chrono::DateTime;
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, NaiveDate};
 use prost_reflect::{FieldDescriptor, Kind as FieldKind, MessageDescriptor, Value as Proto};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     describe::{below, described, extension, words},
     example::example,
 };
-use crate::query::Pairs;
+use crate::{query::Pairs, unique_json};
 
 /// A member of a message.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Member {
     pub(crate) name: String,
     pub(crate) label: String,
@@ -56,12 +58,25 @@ pub(crate) enum Input {
     Number,
     Time,
     Json,
+    /// Some of the proposed words, and further texts, one in each line.
+    Open,
+    /// Texts in one line, with commas or spaces between them.
+    Words,
+    /// A time as the day after which it is over, in UTC.
+    Day,
+    /// A message, by these members.
+    Parts(Vec<Member>),
+    /// A list of messages, each by these members, in this number of rows.
+    Rows(Vec<Member>, usize),
 }
 
 /// The error for a text that is not a time.
 const NO_TIME: &str = "must be a date and a time in UTC, such as 2026-11-24T09:00:00Z";
+const NO_DAY: &str = "must be a day, such as 2026-12-31";
 /// Texts that may be longer are written on several lines.
 const LINE: u64 = 512;
+/// The part of a limit that the form always sends. Alone it sets no limit.
+const WINDOW: &str = "window_seconds";
 
 impl Member {
     pub(crate) fn of(field: &FieldDescriptor) -> Self {
@@ -95,6 +110,11 @@ impl Member {
         fields.iter().map(Self::of).collect()
     }
 
+    /// The type of the messages at this field.
+    pub(crate) fn message_at(record: &MessageDescriptor, name: &str) -> Option<MessageDescriptor> {
+        record.get_field_by_name(name)?.kind().as_message().cloned()
+    }
+
     /// Whether people write it.
     pub(crate) fn is_written(&self) -> bool {
         self.written != Written::ByTheService
@@ -117,12 +137,26 @@ impl Member {
                 word => Some(Value::Bool(word == "true")),
             },
             Input::Choices(_) => filled(form.all(name).map(Value::from).collect()),
-            Input::Lines => {
-                let lines = trimmed.lines().map(str::trim_ascii).filter(|line| !line.is_empty());
-                filled(lines.map(Value::from).collect())
+            Input::Lines => filled(lines(trimmed).map(Value::from).collect()),
+            Input::Open => {
+                let mut texts: Vec<&str> = form.all(name).flat_map(lines).collect();
+                let mut known = BTreeSet::new();
+                texts.retain(|text| known.insert(*text));
+                filled(texts.into_iter().map(Value::from).collect())
+            }
+            Input::Words => {
+                let words = trimmed.split([',', ';', ' ', '\n']).filter(|word| !word.is_empty());
+                filled(words.map(Value::from).collect())
+            }
+            Input::Parts(parts) => message(parts, form, name)?,
+            Input::Rows(parts, rows) => {
+                let rows = (0..*rows).map(|row| message(parts, form, &format!("{name}.{row}")));
+                let rows: Result<Vec<_>, _> = rows.collect();
+                filled(rows?.into_iter().flatten().collect())
             }
             Input::Line | Input::Choice(_) => plain(),
-            Input::Number | Input::Json | Input::Time if trimmed.is_empty() => None,
+            Input::Number | Input::Json | Input::Time | Input::Day if trimmed.is_empty() => None,
+            Input::Day => Some(end_of(trimmed)?),
             Input::Time => {
                 DateTime::parse_from_rfc3339(trimmed).map_err(|_| NO_TIME.to_owned())?;
                 plain()
@@ -132,9 +166,9 @@ impl Member {
                 let number: Result<serde_json::Number, _> = serde_json::from_str(trimmed);
                 Some(Value::Number(number.map_err(|_| "must be a number".to_owned())?))
             }
-            Input::Json => Some(
-                serde_json::from_str(trimmed).map_err(|error| format!("is not JSON: {error}"))?,
-            ),
+            Input::Json => {
+                Some(unique_json::read(trimmed).map_err(|error| format!("is not JSON: {error}"))?)
+            }
         })
     }
 
@@ -149,6 +183,32 @@ impl Member {
             (Some(value), _) => plain(value),
         }
     }
+}
+
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim_ascii).filter(|line| !line.is_empty())
+}
+
+/// The time at which a day is over.
+fn end_of(text: &str) -> Result<Value, String> {
+    let next = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().and_then(|day| day.succ_opt());
+    match next {
+        Some(next) => Ok(Value::from(format!("{next}T00:00:00Z"))),
+        None if DateTime::parse_from_rfc3339(text).is_ok() => Ok(Value::from(text)),
+        None => Err(NO_DAY.to_owned()),
+    }
+}
+
+/// A message from the fields of its parts; `None` if they are empty.
+fn message(parts: &[Member], form: &Pairs, name: &str) -> Result<Option<Value>, String> {
+    let mut members = Map::new();
+    for part in parts {
+        let read = part.read(form, &format!("{name}.{}", part.name));
+        let value = read.map_err(|problem| format!("{}: {problem}", part.label))?;
+        members.extend(value.map(|value| (part.name.clone(), value)));
+    }
+    let is_empty = members.keys().all(|name| name == WINDOW);
+    Ok((!is_empty).then_some(Value::Object(members)))
 }
 
 /// A text without its quotes, anything else as JSON.
@@ -279,5 +339,31 @@ mod tests {
         let read = |text: &str| until.read(&Pairs::read(format!("m.x={text}").as_bytes()), "m.x");
         assert_eq!(read("2026-11-24T09:00:00Z"), Ok(Some(json!("2026-11-24T09:00:00Z"))));
         assert_eq!((read("2026-11-24"), read("")), (Err(NO_TIME.to_owned()), Ok(None)));
+    }
+
+    #[test]
+    fn a_hand_made_field_is_read_as_its_member() {
+        let read = |input: Input, form: &str| {
+            Member { input, ..member("tools", "metadata") }.read(&Pairs::read(form.as_bytes()), "m")
+        };
+        let open = read(Input::Open, "m=payment.*&m=a.b%0D%0Apayment.*%0D%0A");
+        assert_eq!(open, Ok(Some(json!(["payment.*", "a.b"]))));
+        assert_eq!(read(Input::Words, "m=DE,+AT;FR"), Ok(Some(json!(["DE", "AT", "FR"]))));
+        assert_eq!(read(Input::Words, "m=+"), Ok(None));
+        // The day itself still belongs to the time.
+        assert_eq!(read(Input::Day, "m=2026-12-31"), Ok(Some(json!("2027-01-01T00:00:00Z"))));
+        assert_eq!(read(Input::Day, "m=soon"), Err(NO_DAY.to_owned()));
+        assert_eq!(read(Input::Day, "m="), Ok(None));
+        let delegations = &Kind::at("delegations").unwrap().record;
+        let limit = Member::message_at(delegations, "max_total_amount").unwrap();
+        let limit = || Input::Parts(Member::all(&limit));
+        assert_eq!(
+            read(limit(), "m.amount=20000&m.window_seconds=86400"),
+            Ok(Some(json!({"amount": "20000", "window_seconds": 86400})))
+        );
+        assert_eq!(read(limit(), "m.amount=&m.window_seconds=86400"), Ok(None));
+        let facts = Input::Rows(vec![member("tools", "name")], 3);
+        let both = json!([{"name": "a"}, {"name": "c"}]);
+        assert_eq!(read(facts, "m.0.name=a&m.1.name=&m.2.name=c"), Ok(Some(both)));
     }
 }

@@ -7,10 +7,15 @@ mod exceptions;
 mod kind;
 mod member;
 mod message;
+mod of_json;
 mod operation;
 mod states;
+mod to_json;
+mod well_known;
 
 pub(crate) use kind::{KINDS, Kind};
 pub(crate) use member::{Input, Member, Written, plain};
-pub(crate) use message::{json, listed, of_json, set_text, text};
+pub(crate) use message::{listed, set_text, text};
+pub(crate) use of_json::of_json;
 pub(crate) use operation::{Operation, Shape};
+pub(crate) use to_json::json;

@@ -7,7 +7,8 @@ use prost_reflect::{DynamicMessage, MessageDescriptor, MethodDescriptor};
 
 use super::{
     describe::{extension, texts},
-    message::{json, text},
+    message::text,
+    to_json::json,
 };
 
 /// Operations of a kind that require a value of a member, each with the text for a missing value.

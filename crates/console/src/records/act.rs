@@ -17,7 +17,7 @@ use super::{
     ended::over,
     ending,
     field::SubmittedForm,
-    form::Content,
+    form::{self, Content},
     milder, outcome,
     step::Act,
 };
@@ -25,12 +25,11 @@ use crate::{
     calls::some_at_once,
     form::Posted,
     kinds::{Kind, Shape},
-    known_names::known_names,
     notice::Notice,
     page::see,
     problem::Problem,
     query::Pairs,
-    unknown_action::misspelt,
+    unknown_names::unknown_actions,
     view::View,
 };
 
@@ -137,8 +136,9 @@ impl Act {
         let tenant = tenant.get("tenant_id").and_then(Value::as_str);
         let tenant = tenant.or(view.caller.tenant().map(TenantId::as_str));
         let Some(tenant) = tenant.filter(|_| !new.is_empty()) else { return Vec::new() };
-        let Some(known) = known_names(view, tenant).await else { return Vec::new() };
-        new.iter().filter_map(|action| misspelt(action, &known.actions)).collect()
+        let unknown = unknown_actions(view, tenant, &new).await.into_iter();
+        let misspelt = unknown.filter(|unknown| unknown.did_you_mean.is_some());
+        misspelt.map(|unknown| unknown.warning).collect()
     }
 
     /// Errors for parties that do not exist. They come before the warning about the permissions of
@@ -209,7 +209,7 @@ impl Act {
             None => self.loosening(view, &request, form).await,
             doubt => doubt,
         };
-        if let Some(doubt) = doubt {
+        if doubt.is_some() || self.previews(&filled, form) {
             return self.said_once_more(view, filled, version, doubt).await;
         }
         let mut headers = Vec::new();
@@ -228,18 +228,28 @@ impl Act {
         }
     }
 
-    /// The form again, with a warning to confirm, or with errors for unknown parties.
+    /// Whether a hand-made form is first shown with its result. A form that was changed after that
+    /// is shown again.
+    fn previews(&self, filled: &SubmittedForm, form: &Pairs) -> bool {
+        let result = form.one(form::RESULT);
+        let differs = |result: &str| result != form::result(&filled.values);
+        self.layout().is_some() && (form.text("do") == "preview" || result.is_some_and(differs))
+    }
+
+    /// The form again, with its result, with a warning to confirm, or with errors for unknown
+    /// parties.
     async fn said_once_more(
         &self,
         view: &View,
         mut filled: SubmittedForm,
         version: &str,
-        doubt: Doubt,
+        doubt: Option<Doubt>,
     ) -> Result<Response, Status> {
         let unknown = self.unknown(view, &filled).await;
         let content = Content::of(version);
         if unknown.is_empty() {
-            let content = Content { fields: filled.fields, doubt: Some(doubt), ..content };
+            let preview = self.layout().map(|_| filled.values);
+            let content = Content { fields: filled.fields, doubt, preview, ..content };
             return self.form(view, StatusCode::OK, content).await;
         }
         filled.note(unknown);
@@ -311,5 +321,6 @@ fn is_one_tag(text: &str) -> bool {
 /// Whether a refusal is about the person's input. The form then shows it.
 fn is_for_the_form(status: StatusCode) -> bool {
     use StatusCode as S;
-    [S::BAD_REQUEST, S::CONFLICT, S::PRECONDITION_FAILED, S::UNPROCESSABLE_ENTITY].contains(&status)
+    let all = [S::BAD_REQUEST, S::FORBIDDEN, S::CONFLICT, S::PRECONDITION_FAILED];
+    all.contains(&status) || status == S::UNPROCESSABLE_ENTITY
 }

@@ -1,6 +1,7 @@
 //! The consequences of ending a record, as far as the API reports them: for a principal or a
 //! delegation, the dependent permissions; for a tenant, all of its records.
 
+use authority_ids::{DelegationRef, EntityRef, PrincipalRef, TenantRef};
 use authority_model::proto::{
     delegation::{BlastRadius, Delegation, GetBlastRadiusRequest, GetPrincipalBlastRadiusRequest},
     registry::{GetPolicyRequest, Policy},
@@ -66,45 +67,47 @@ impl Depends {
         let text = |name: &str| members.get(name).and_then(Value::as_str).unwrap_or_default();
         let id = text("id");
         let found = match kind.singular.as_str() {
-            "applies_to" => of_target(view, text("policy_id"), text("target_class")).await,
-            "delegation" => of_delegation(view, id).await,
-            "principal" => of_principal(view, id).await,
-            "tenant" => of_tenant(view, id).await,
+            "applies_to" => of_target(view, text("policy_id").into(), text("target_class")).await,
+            "delegation" => of_delegation(view, &id.into()).await,
+            "principal" => of_principal(view, id.into()).await,
+            "tenant" => of_tenant(view, &id.into()).await,
             _ => return Self::Unknown,
         };
         found.map_or(Self::Unread, Self::Known)
     }
 }
 
-async fn of_delegation(view: &View, id: &str) -> Option<EndedRecords> {
+async fn of_delegation(view: &View, id: &DelegationRef) -> Option<EndedRecords> {
     if !view.may(rpc::GET_BLAST_RADIUS) {
         return None;
     }
-    let request = GetBlastRadiusRequest { id: id.to_owned() };
+    // The answer has the delegation itself as well.
+    let limit = i32::try_from(LISTED + 1).ok();
+    let request = GetBlastRadiusRequest { id: id.into(), limit };
     let mut radius: BlastRadius = view.calls.call(rpc::GET_BLAST_RADIUS, &request).await.ok()?;
     let sentence = below(&radius);
-    radius.delegations.retain(|one| one.id != id);
+    radius.delegations.retain(|one| *id != one.id.as_str());
     radius.delegation_total = radius.delegation_total.saturating_sub(1);
     Some(ended(view, radius, sentence).await)
 }
 
-async fn of_principal(view: &View, id: &str) -> Option<EndedRecords> {
+async fn of_principal(view: &View, id: PrincipalRef) -> Option<EndedRecords> {
     if !view.may(rpc::GET_PRINCIPAL_BLAST_RADIUS) {
         return None;
     }
     let limit = i32::try_from(LISTED).ok();
-    let request = GetPrincipalBlastRadiusRequest { id: id.to_owned(), limit };
+    let request = GetPrincipalBlastRadiusRequest { id: id.into(), limit };
     let radius = view.calls.call(rpc::GET_PRINCIPAL_BLAST_RADIUS, &request).await.ok()?;
     let sentence = held(&radius);
     Some(ended(view, radius, sentence).await)
 }
 
 /// Describes where a target's policy would apply without this target.
-async fn of_target(view: &View, policy_id: &str, target: &str) -> Option<EndedRecords> {
+async fn of_target(view: &View, policy_id: EntityRef, target: &str) -> Option<EndedRecords> {
     if !view.may(rpc::GET_POLICY) {
         return None;
     }
-    let request = GetPolicyRequest { id: policy_id.to_owned() };
+    let request = GetPolicyRequest { id: policy_id.into() };
     let policy: Policy = view.calls.call(rpc::GET_POLICY, &request).await.ok()?;
     Some(EndedRecords::alone(without_target(&policy, target)))
 }
@@ -131,7 +134,7 @@ fn without_target(policy: &Policy, target: &str) -> String {
 }
 
 /// Counts a tenant's records of the most important kinds.
-async fn of_tenant(view: &View, id: &str) -> Option<EndedRecords> {
+async fn of_tenant(view: &View, id: &TenantRef) -> Option<EndedRecords> {
     let counts = some_at_once(COUNTED.iter().map(|path| count(view, path, id))).await;
     let counts: Option<Vec<String>> = counts.into_iter().collect();
     let sentence = format!(
@@ -141,7 +144,7 @@ async fn of_tenant(view: &View, id: &str) -> Option<EndedRecords> {
     Some(EndedRecords::alone(sentence))
 }
 
-async fn count(view: &View, path: &str, tenant: &str) -> Option<String> {
+async fn count(view: &View, path: &str, tenant: &TenantRef) -> Option<String> {
     let kind = Kind::at(path).filter(|kind| view.may(&kind.list.rpc))?;
     let mut request = DynamicMessage::new(kind.list.input.clone());
     set_text(&mut request, "tenant_id", tenant);

@@ -55,7 +55,7 @@ impl Doubt {
 
 /// The limits that a new delegation lacks. `None` if it has a limit, or if it is below another
 /// delegation, since that delegation's limits apply.
-pub(super) fn without(values: &Map<String, Value>) -> Option<String> {
+pub(crate) fn without(values: &Map<String, Value>) -> Option<String> {
     let has = |member: &str| values.contains_key(member);
     let is_limited = LIMITS.iter().flat_map(|(members, _)| *members).any(|member| has(member));
     if is_limited || has("parent_id") {

@@ -14,32 +14,51 @@ use crate::{
 };
 
 /// A field of a form.
-pub(super) struct Field {
+pub(crate) struct Field {
     /// As the form sends it.
-    pub(super) name: String,
-    pub(super) member: Member,
-    pub(super) text: String,
+    pub(crate) name: String,
+    pub(crate) member: Member,
+    pub(crate) text: String,
     /// The words that are chosen.
     chosen: Vec<String>,
     /// The error of the field.
-    pub(super) problem: Option<String>,
+    pub(crate) problem: Option<String>,
     /// The record's current value, if another person has changed it.
-    pub(super) present: Option<String>,
+    pub(crate) present: Option<String>,
     /// Whether the form contained the field. Other fields stay unchanged.
-    pub(super) is_sent: bool,
+    pub(crate) is_sent: bool,
     /// In an edit, the fingerprint of the value that the form was given. It shows whether the
     /// person changed the value.
-    pub(super) given: String,
+    pub(crate) given: String,
     /// The id of the list of proposals.
-    pub(super) picker: Option<String>,
+    pub(crate) picker: Option<String>,
     /// Proposed values for a line, each with its display name.
-    pub(super) known: Vec<(String, String)>,
+    pub(crate) known: Vec<(String, String)>,
     /// The permitted words, each with its display name, if the proto does not list them.
-    pub(super) options: Vec<(String, String)>,
+    pub(crate) options: Vec<(String, String)>,
     /// The words that it can have, each with its sentence.
-    pub(super) meanings: Vec<(String, &'static str)>,
+    pub(crate) meanings: Vec<(String, &'static str)>,
     /// A note about all permitted words.
-    pub(super) note: Option<&'static str>,
+    pub(crate) note: Option<&'static str>,
+    /// The fields of the parts of a message, for each of its rows.
+    pub(crate) parts: Vec<Vec<Field>>,
+    /// The place in a hand-made form.
+    pub(crate) place: Place,
+    /// The records that the field proposes, in a hand-made form.
+    pub(crate) picks: Option<&'static str>,
+    /// Whether a list of words also takes words that are not proposed.
+    pub(crate) is_closed: bool,
+}
+
+/// The place of a field in a form.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The first field under this heading.
+    First(&'static str),
+    /// Below the field before it.
+    Next,
+    /// Among the fields that are closed at first.
+    More,
 }
 
 /// The prefix for members of records. Their names could otherwise equal the form's own fields.
@@ -48,19 +67,23 @@ const PREFIX: &str = "m.";
 const GIVEN: &str = "given.";
 /// The number of characters of a fingerprint.
 const FINGERPRINT: usize = 16;
+/// The number of characters of a day: `2026-12-31`.
+const DAY: usize = 10;
 /// The field that lists the form's check boxes.
 const SHOWN: &str = "shown";
 
 impl Field {
     /// Creates a field with the member's value.
-    pub(super) fn of(member: Member, value: Option<&Value>) -> Self {
+    pub(crate) fn of(member: Member, value: Option<&Value>) -> Self {
         let chosen = match value {
             Some(Value::Array(items)) => items.iter().map(plain).collect(),
             Some(Value::Null) | None => Vec::new(),
             Some(value) => vec![plain(value)],
         };
         let (name, text) = (format!("{PREFIX}{}", member.name), member.text(value));
+        let none = Pairs::default();
         Self {
+            parts: parts_of(&member, &name, |part, name| Self::part(part, name, &none)),
             name,
             member,
             text,
@@ -74,16 +97,27 @@ impl Field {
             options: Vec::new(),
             meanings: Vec::new(),
             note: None,
+            place: Place::Next,
+            picks: None,
+            is_closed: false,
         }
     }
 
+    /// A part of a member, with a person's input.
+    fn part(member: Member, name: String, form: &Pairs) -> Self {
+        let chosen = form.all(&name).map(str::to_owned).collect();
+        let text = typed::as_written(form.text(&name));
+        let parts = parts_of(&member, &name, |part, name| Self::part(part, name, form));
+        Self { name, text, chosen, parts, ..Self::of(member, None) }
+    }
+
     /// The value of this field in an address.
-    pub(super) fn asked<'a>(member: &Member, query: &'a Pairs) -> Option<&'a str> {
+    pub(crate) fn asked<'a>(member: &Member, query: &'a Pairs) -> Option<&'a str> {
         query.one(&format!("{PREFIX}{}", member.name))
     }
 
     /// The field of a form that edits a record.
-    pub(super) fn editing(member: Member, record: &Map<String, Value>) -> Self {
+    pub(crate) fn editing(member: Member, record: &Map<String, Value>) -> Self {
         let value = record.get(&member.name);
         let field = Self::of(member, value);
         Self { given: field.fingerprint(), ..field }
@@ -114,7 +148,7 @@ impl Field {
         if record.is_some() && !is_sent {
             return (Self { is_sent, ..Self::of(member, stored) }, None);
         }
-        let takes_many = matches!(member.input, Input::Choices(_));
+        let takes_many = matches!(member.input, Input::Choices(_) | Input::Open);
         let given = member.text(stored);
         let read = match sent.as_slice() {
             [_, _, ..] if !takes_many => Err("is in the form more than once".to_owned()),
@@ -126,7 +160,7 @@ impl Field {
         // A tenant may be named by its slug, as on the command line.
         let read = read.map(|value| match value {
             Some(Value::String(text)) if member.name == "tenant_id" => {
-                Some(Value::from(TenantId::complete(&text)))
+                Some(Value::from(String::from(TenantId::complete(&text))))
             }
             value => value,
         });
@@ -137,14 +171,18 @@ impl Field {
             Ok(value) => (value, None),
             Err(problem) => (None, Some(problem)),
         };
-        let chosen: Vec<String> = sent.iter().map(|text| (*text).to_owned()).collect();
+        let mut chosen: Vec<String> = sent.iter().map(|text| (*text).to_owned()).collect();
+        if member.input == Input::Open {
+            chosen = value.iter().filter_map(Value::as_array).flatten().map(plain).collect();
+        }
         let text = typed::as_written(form.text(&name));
         let given = form.text(&format!("{GIVEN}{name}")).to_owned();
-        (Self { text, chosen, problem, is_sent, given, ..Self::of(member, None) }, value)
+        let parts = parts_of(&member, &name, |part, name| Self::part(part, name, form));
+        (Self { text, chosen, problem, is_sent, given, parts, ..Self::of(member, None) }, value)
     }
 
     /// The invisible characters of the text. The form shows them to prevent accidental changes.
-    pub(super) fn hidden(&self) -> Option<String> {
+    pub(crate) fn hidden(&self) -> Option<String> {
         escape::hidden_in(&self.text)
     }
 
@@ -159,13 +197,13 @@ impl Field {
     }
 
     /// The error of the field, or the other person's change, for the top of the page.
-    pub(super) fn trouble(&self) -> Option<String> {
+    pub(crate) fn trouble(&self) -> Option<String> {
         let present = || Some(format!("the record now has {}", self.present.as_ref()?));
         self.problem.clone().or_else(present)
     }
 
     /// A person's input or choice as lines. Empty if the value is removed.
-    pub(super) fn written(&self) -> Vec<String> {
+    pub(crate) fn written(&self) -> Vec<String> {
         if self.kind() == "flag" {
             return vec![if self.is_on() { "yes" } else { "no" }.to_owned()];
         }
@@ -173,16 +211,16 @@ impl Field {
         lines.filter(|line| !line.trim().is_empty()).map(str::to_owned).collect()
     }
 
-    pub(super) fn has(&self, word: &str) -> bool {
+    pub(crate) fn has(&self, word: &str) -> bool {
         self.chosen.iter().any(|chosen| chosen == word)
     }
 
-    pub(super) fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.chosen.iter().any(|chosen| chosen == "true")
     }
 
     /// The permitted words; the value is one or several of them.
-    pub(super) fn words(&self) -> &[String] {
+    pub(crate) fn words(&self) -> &[String] {
         match &self.member.input {
             Input::Choice(words) | Input::Choices(words) => words,
             _ => &[],
@@ -190,7 +228,7 @@ impl Field {
     }
 
     /// Adds the meanings of its words in a form for this kind of records.
-    pub(super) fn explain(&mut self, kind: &str) {
+    pub(crate) fn explain(&mut self, kind: &str) {
         let name = &self.member.name;
         let of = |word: &String| Some((word.clone(), meanings::meaning(kind, name, word)?));
         let meanings = self.words().iter().filter_map(of).collect();
@@ -199,27 +237,43 @@ impl Field {
     }
 
     /// The description of a word; empty if it has none.
-    pub(super) fn meaning(&self, word: &str) -> &'static str {
+    pub(crate) fn meaning(&self, word: &str) -> &'static str {
         let found = self.meanings.iter().find(|(known, _)| known == word);
         found.map_or("", |(_, sentence)| *sentence)
     }
 
+    /// The display name of a proposed value.
+    pub(crate) fn label(&self, value: &str) -> Option<&str> {
+        self.options.iter().find(|(known, _)| known == value).map(|(_, label)| label.as_str())
+    }
+
+    /// The chosen words that are not proposed, one in each line.
+    pub(crate) fn others(&self) -> String {
+        let others = self.chosen.iter().filter(|word| self.label(word).is_none());
+        others.map(String::as_str).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Whether the field takes texts besides the proposed words.
+    pub(crate) fn takes_others(&self) -> bool {
+        !self.is_closed || self.options.is_empty() || !self.others().is_empty()
+    }
+
     /// Whether its value is not among its options.
-    pub(super) fn is_other(&self) -> bool {
+    pub(crate) fn is_other(&self) -> bool {
         !self.text.is_empty() && !self.options.iter().any(|(value, _)| *value == self.text)
     }
 
-    pub(super) fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         let lines = self.text.lines().count() + 1;
-        if self.member.input == Input::Lines { lines.clamp(2, 12) } else { lines.clamp(3, 24) }
+        if self.member.input == Input::Lines { lines.clamp(2, 12) } else { lines.clamp(3, 8) }
     }
 
-    pub(super) fn has_help(&self) -> bool {
+    pub(crate) fn has_help(&self) -> bool {
         !self.member.about.is_empty() || !self.hint().is_empty()
     }
 
     /// The ids of the field's descriptions, for `aria-describedby`; empty without a description.
-    pub(super) fn described_by(&self) -> String {
+    pub(crate) fn described_by(&self) -> String {
         let parts = [
             ("about", self.has_help()),
             ("hidden", self.hidden().is_some()),
@@ -231,7 +285,7 @@ impl Field {
     }
 
     /// The label of the option without a choice.
-    pub(super) fn unchosen(&self) -> String {
+    pub(crate) fn unchosen(&self) -> String {
         match &self.member.unset {
             _ if self.member.required => "Choose…".to_owned(),
             Some(default) => format!("Not set: {default}"),
@@ -240,14 +294,17 @@ impl Field {
     }
 
     /// The kind of form field, for the template.
-    pub(super) fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self.member.input {
             Input::Flag => "flag",
             Input::Choice(_) => "choice",
             Input::Maybe => "maybe",
             Input::Choices(_) => "choices",
-            Input::Line if !self.options.is_empty() => "options",
-            Input::Line | Input::Number | Input::Time => "line",
+            Input::Line | Input::Number if !self.options.is_empty() => "options",
+            Input::Day if self.text.len() <= DAY => "day",
+            Input::Line | Input::Number | Input::Time | Input::Words | Input::Day => "line",
+            Input::Open => "open",
+            Input::Parts(_) | Input::Rows(..) => "parts",
             Input::Text => "text",
             Input::Lines => "lines",
             Input::Json => "json",
@@ -255,7 +312,7 @@ impl Field {
     }
 
     /// A hint about the input, if the kind of field does not make it clear.
-    pub(super) fn hint(&self) -> &'static str {
+    pub(crate) fn hint(&self) -> &'static str {
         match self.member.input {
             Input::Lines => "One in each line.",
             Input::Json => "As JSON.",
@@ -265,15 +322,35 @@ impl Field {
     }
 }
 
+/// The fields of a message's parts, for each of its rows; none if the member is not a message.
+fn parts_of(
+    member: &Member,
+    name: &str,
+    field: impl Fn(Member, String) -> Field,
+) -> Vec<Vec<Field>> {
+    let (parts, rows) = match &member.input {
+        Input::Parts(parts) => (parts, vec![name.to_owned()]),
+        Input::Rows(parts, rows) => {
+            (parts, (0..*rows).map(|row| format!("{name}.{row}")).collect())
+        }
+        _ => return Vec::new(),
+    };
+    let row = |row: &String| {
+        let parts = parts.iter();
+        parts.map(|part| field(part.clone(), format!("{row}.{}", part.name))).collect()
+    };
+    rows.iter().map(row).collect()
+}
+
 /// A form that was sent: its fields, and the values that they hold.
-pub(super) struct SubmittedForm {
-    pub(super) fields: Vec<Field>,
-    pub(super) values: Map<String, Value>,
+pub(crate) struct SubmittedForm {
+    pub(crate) fields: Vec<Field>,
+    pub(crate) values: Map<String, Value>,
 }
 
 impl SubmittedForm {
     /// Reads a submitted form. `record` has the current members if the form edits a record.
-    pub(super) fn read(
+    pub(crate) fn read(
         members: Vec<Member>,
         form: &Pairs,
         record: Option<&Map<String, Value>>,
@@ -291,12 +368,12 @@ impl SubmittedForm {
     }
 
     /// Whether every text is valid for its member, as far as the console can check.
-    pub(super) fn is_readable(&self) -> bool {
+    pub(crate) fn is_readable(&self) -> bool {
         self.fields.iter().all(|field| field.problem.is_none())
     }
 
     /// Replaces the values that the person did not change by the record's current values.
-    pub(super) fn follow(&mut self, record: &Map<String, Value>) {
+    pub(crate) fn follow(&mut self, record: &Map<String, Value>) {
         for field in self.fields.iter_mut().filter(|field| field.is_sent) {
             let present = Field::editing(field.member.clone(), record);
             if field.given != field.fingerprint() {
@@ -313,7 +390,7 @@ impl SubmittedForm {
     }
 
     /// Notes the record's current values of these members.
-    pub(super) fn note_present(&mut self, names: &[String], record: &Map<String, Value>) {
+    pub(crate) fn note_present(&mut self, names: &[String], record: &Map<String, Value>) {
         for field in self.fields.iter_mut().filter(|field| names.contains(&field.member.name)) {
             let text = field.member.text(record.get(&field.member.name));
             field.present = Some(if text.is_empty() { "no value".to_owned() } else { text });
@@ -321,7 +398,7 @@ impl SubmittedForm {
     }
 
     /// Assigns errors to their fields, and returns the other errors.
-    pub(super) fn note(&mut self, problems: Vec<(String, String)>) -> Vec<(String, String)> {
+    pub(crate) fn note(&mut self, problems: Vec<(String, String)>) -> Vec<(String, String)> {
         let mut rest = Vec::new();
         for (path, problem) in problems {
             // `tool.actions[1]`: the member within the request's body, or of the request itself.

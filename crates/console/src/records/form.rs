@@ -1,17 +1,19 @@
 //! The page of an operation's form: a description, the record, and the fields.
 
 use askama::Template;
+use authority_crypto::sha256;
 use authority_ids::TenantId;
 use axum::response::Response;
 use http::StatusCode;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tonic::Status;
 
 use super::{
     depends::Depends,
     doubts::{CONFIRMED, Doubt},
-    field::Field,
+    field::{Field, Place},
     pickers::{self, Picker},
+    sentence::Sentence,
     shown::Datum,
     step::Act,
 };
@@ -34,6 +36,8 @@ struct FormPage<'a> {
     action: String,
     back: String,
     content: Content,
+    /// The result of a hand-made form.
+    sentence: Option<String>,
     pickers: Vec<Picker>,
     /// The idempotency key: a form that is sent twice takes effect only once.
     key: String,
@@ -53,6 +57,16 @@ pub(super) struct Content {
     pub(super) doubt: Option<Doubt>,
     /// The version of the record that the page shows.
     pub(super) version: String,
+    /// The values, if the form shows their result in a sentence.
+    pub(super) preview: Option<Map<String, Value>>,
+}
+
+/// The field with a digest of the values that the shown sentence describes.
+pub(super) const RESULT: &str = "result";
+
+/// The digest of a form's values.
+pub(super) fn result(values: &Map<String, Value>) -> String {
+    hex::encode(sha256(Value::from(values.clone()).to_string().as_bytes()))
 }
 
 impl Content {
@@ -65,7 +79,24 @@ impl Content {
             moved: false,
             doubt: None,
             version: version.to_owned(),
+            preview: None,
         }
+    }
+
+    /// The digest of the values that the sentence describes; empty without a sentence.
+    fn digest(&self) -> String {
+        self.preview.as_ref().map(result).unwrap_or_default()
+    }
+
+    /// Whether a field that is closed at first has an error.
+    fn opens_more(&self) -> bool {
+        self.fields.iter().any(|field| field.place == Place::More && field.problem.is_some())
+    }
+
+    /// The tenant that the form names.
+    fn tenant(&self) -> Option<String> {
+        let field = self.fields.iter().find(|field| needs_tenant(&field.member))?;
+        TenantId::parse(&field.text).ok().map(|id| id.as_str().to_owned())
     }
 
     /// The fields with errors, and the errors.
@@ -115,10 +146,20 @@ impl Act {
         // The tenant is unknown only if the caller is the installation's owner.
         let is_needed = view.caller.tenant().is_none();
         for field in content.fields.iter_mut().filter(|field| needs_tenant(&field.member)) {
-            field.member.required |= is_needed;
+            field.member.required = is_needed;
         }
         content.fields.iter_mut().for_each(|field| field.explain(&self.kind.singular));
-        let pickers = pickers::fill(view, self.tenant(view), &mut content.fields).await;
+        let pickers = match self.layout() {
+            Some(layout) => {
+                layout.arrange(&mut content.fields);
+                let tenant = self.tenant(view).map(str::to_owned).or_else(|| content.tenant());
+                pickers::propose(view, tenant.as_deref(), &mut content.fields).await
+            }
+            None => pickers::fill(view, self.tenant(view), &mut content.fields).await,
+        };
+        let values = content.preview.as_ref();
+        let sentence = values
+            .and_then(|values| Sentence::new(values, &content.fields).of(&self.kind.singular));
         let back = self.address();
         let action = match &self.about {
             Some(_) => format!("{back}/{}", self.operation.word),
@@ -136,6 +177,7 @@ impl Act {
             action,
             back,
             content,
+            sentence,
             pickers,
             key: idempotency_key()?,
         };
@@ -154,7 +196,7 @@ impl Act {
             Shape::Edit => {
                 "Only the fields that you change are sent. If another person changes this record first, your changes are not saved."
             }
-            _ => &self.operation.about,
+            _ => self.layout().map_or(self.operation.about.as_str(), |layout| layout.lead),
         }
     }
 
@@ -169,7 +211,10 @@ impl Act {
                 format!("{label} “{}”", about.title)
             }
             Some(about) => format!("{label} “{}”?", about.title),
-            None if self.operation.shape == Shape::Create => format!("{label}: {}", self.kind.one),
+            None if self.operation.shape == Shape::Create => {
+                let usual = || format!("{label}: {}", self.kind.one);
+                self.layout().map_or_else(usual, |layout| layout.title.to_owned())
+            }
             None => label.clone(),
         }
     }

@@ -1,6 +1,7 @@
 //! The kinds of records, and the records of one kind.
 
 use askama::Template;
+use authority_api::identity::who_may;
 use axum::{
     extract::{Path, RawQuery},
     response::Response,
@@ -19,13 +20,14 @@ use crate::{
     done::done_word,
     frame::{Frame, Section},
     kinds::{KINDS, Kind, Operation, Shape, listed, of_json, set_text, text},
+    lists::{ListAddress, Pages},
     menu::Group,
     page::page,
     problem::Problem,
     query::{Pairs, encoded},
+    rpc,
     show::{Moment, short},
     view::View,
-    who_may::who_may,
 };
 
 /// The number of records on a page.
@@ -89,6 +91,8 @@ struct ListPage {
     kind: &'static Kind,
     /// The operations that create a record of this kind.
     makers: Vec<&'static Operation>,
+    /// Whether the person may try a request on the policies of the list.
+    tries: bool,
     filters: Vec<Field>,
     is_filtered: bool,
     items: Vec<Item>,
@@ -101,9 +105,7 @@ struct ListPage {
     problem: Option<String>,
     /// The result of the person's last action.
     done: Option<String>,
-    /// The address of the next page.
-    next: Option<String>,
-    is_first: bool,
+    pages: Pages,
 }
 
 pub(super) async fn list(
@@ -143,8 +145,11 @@ async fn records(view: &View, kind: &str, query: &Pairs) -> Result<Response, Sta
     });
     let is_filtered = !filled.values.is_empty();
     let status = problem.as_ref().filter(|_| is_filtered).map(|problem| problem.status);
+    let is_policies = kind.singular == "policy";
+    let section = if is_policies { Section::Policies } else { Section::Records };
     let shown = ListPage {
-        frame: view.frame(kind.many.clone(), Section::Records),
+        frame: view.frame(kind.many.clone(), section),
+        tries: section == Section::Policies && view.may(rpc::SIMULATE_DECISION),
         makers: makers.collect(),
         items: records
             .iter()
@@ -154,8 +159,7 @@ async fn records(view: &View, kind: &str, query: &Pairs) -> Result<Response, Sta
         done: kind
             .verb(done_word(view, &format!("/console/records/{}", kind.path), query))
             .map(|verb| verb.done.clone()),
-        next: (!next.is_empty()).then(|| following(kind, query, &next)),
-        is_first: query.one("page").is_none(),
+        pages: address(kind, query).pages(query, Some(next.as_str()).filter(|n| !n.is_empty())),
         is_filtered,
         part,
         ignored,
@@ -214,10 +218,8 @@ fn request(
     Ok(request)
 }
 
-/// The address of the page after this one, with the same filter.
-fn following(kind: &Kind, query: &Pairs, token: &str) -> String {
+/// The address of the list with its filter.
+fn address(kind: &Kind, query: &Pairs) -> ListAddress {
     let filter = query.iter().filter(|(name, _)| name.starts_with("m."));
-    let filter = filter.map(|(name, value)| format!("&{}={}", encoded(name), encoded(value)));
-    let filter: String = filter.collect();
-    format!("/console/records/{}?page={}{filter}", kind.path, encoded(token))
+    ListAddress::of(format!("/console/records/{}", kind.path), filter)
 }

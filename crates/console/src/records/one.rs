@@ -22,8 +22,8 @@ use crate::{
     kinds::{Kind, Operation, Shape, text},
     names::called,
     page::page,
-    policies::unknown_targets,
     query::Pairs,
+    unknown_targets::unknown_targets,
     view::View,
 };
 
@@ -114,7 +114,7 @@ async fn budgets(view: &View, kind: &Kind, record: &DynamicMessage, id: &str) ->
         "uses" => text(record, "agent_id"),
         _ => return Budgets::default(),
     };
-    Budgets::read(view, &holder, id).await
+    Budgets::read(view, holder.into(), id).await
 }
 
 /// Makes the header's Stop button lead to the page that stops the record, if it can be stopped.

@@ -1,23 +1,26 @@
 //! Proposals for ids in forms: records of the tenant that the person may list.
 
 use authority_model::proto::registry::{ListTenantsRequest, ListTenantsResponse};
+use authority_webhook::event_types::EventType;
 use prost_reflect::{DynamicMessage, Value as Proto};
 
-use super::{call::call, field::Field, library, shown::title};
+use super::{call::call, field::Field, held::held, library, shown::title};
 use crate::{
     calls::some_at_once,
     kinds::{Input, KINDS, Kind, listed, set_text, text},
+    known_actions::known_actions,
     names::is_agent,
     rpc,
+    show::short,
     view::View,
 };
 
 /// Records of one kind that a field proposes.
-pub(super) struct Picker {
+pub(crate) struct Picker {
     /// The id of its list in the page.
-    pub(super) id: String,
+    pub(crate) id: String,
     /// A field's value, and its display name.
-    pub(super) options: Vec<(String, String)>,
+    pub(crate) options: Vec<(String, String)>,
 }
 
 /// The member that names agents.
@@ -30,6 +33,8 @@ const KINDS_ASKED: usize = 5;
 const SHOWN: usize = 12;
 /// The maximum number of proposed records of a kind.
 const PROPOSED: i32 = 100;
+/// The states of records that are over. They are not proposed.
+const OVER: [&str; 4] = ["revoked", "retired", "deprecated", "deleted"];
 
 /// Proposes records in the fields with ids.
 pub(super) async fn fill(view: &View, tenant: Option<&str>, fields: &mut [Field]) -> Vec<Picker> {
@@ -69,8 +74,74 @@ pub(super) async fn fill(view: &View, tenant: Option<&str>, fields: &mut [Field]
     pickers
 }
 
+/// Proposes records and names in the fields of a hand-made form. Returns the lists that are too
+/// long for a choice.
+pub(crate) async fn propose(
+    view: &View,
+    tenant: Option<&str>,
+    fields: &mut [Field],
+) -> Vec<Picker> {
+    let mut asked: Vec<&'static str> = fields.iter().filter_map(|field| field.picks).collect();
+    asked.sort_unstable();
+    asked.dedup();
+    let read =
+        asked.into_iter().map(|what| async move { (what, proposals(view, tenant, what).await) });
+    let found = some_at_once(read).await;
+    let mut pickers: Vec<Picker> = Vec::new();
+    for field in fields {
+        let options = found.iter().find(|(what, _)| field.picks == Some(*what));
+        let Some((what, options)) = options.filter(|(_, options)| !options.is_empty()) else {
+            continue;
+        };
+        if options.len() < PROPOSED.unsigned_abs() as usize {
+            field.options.clone_from(options);
+            continue;
+        }
+        let id = format!("list-{what}");
+        field.picker = Some(id.clone());
+        if !pickers.iter().any(|picker| picker.id == id) {
+            pickers.push(Picker { id, options: options.clone() });
+        }
+    }
+    pickers
+}
+
+/// The records or names that a hand-made form proposes, each with its display name.
+pub(crate) async fn proposals(
+    view: &View,
+    tenant: Option<&str>,
+    what: &str,
+) -> Vec<(String, String)> {
+    let twice = |name: String| (name.clone(), name);
+    let path = match what {
+        "event_types" => {
+            return EventType::families().map(|kind| twice(kind.name().to_owned())).collect();
+        }
+        "actions" => {
+            let Some(tenant) = tenant else { return Vec::new() };
+            return known_actions(view, tenant).await.into_iter().map(twice).collect();
+        }
+        "held" => return held(view).await,
+        "agents" | "people" => "principals",
+        path => path,
+    };
+    let Some(kind) = Kind::at(path).filter(|kind| view.may(&kind.list.rpc)) else {
+        return Vec::new();
+    };
+    let mut options = proposed(view, kind, tenant).await;
+    options.retain(|(id, _)| match what {
+        "agents" => is_agent(id),
+        "people" => !is_agent(id),
+        _ => true,
+    });
+    for (id, label) in options.iter_mut().filter(|(id, _)| is_agent(id)) {
+        *label = format!("{} ({label})", short(id));
+    }
+    options
+}
+
 /// The tenant, if there is only one. The owner of the installation then need not name it.
-pub(super) async fn only_tenant(view: &View) -> Option<String> {
+pub(crate) async fn only_tenant(view: &View) -> Option<String> {
     if !view.may(rpc::LIST_TENANTS) {
         return None;
     }
@@ -109,7 +180,9 @@ async fn proposed(view: &View, kind: &Kind, tenant: Option<&str>) -> Vec<(String
         let member = if kind.singular == "purpose" { "slug" } else { "id" };
         (text(record, member), title(record))
     };
-    listed(&answered.message).iter().map(option).collect()
+    let records = listed(&answered.message);
+    let lasts = |record: &&DynamicMessage| !OVER.contains(&text(record, "state").as_str());
+    records.iter().filter(lasts).map(option).collect()
 }
 
 #[cfg(test)]

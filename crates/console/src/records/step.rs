@@ -7,6 +7,7 @@ use super::{
     call::read,
     ending::Ending,
     known::{known, nowhere},
+    layout::Layout,
     milder,
     shown::{RecordView, Shown, name_links, titles},
 };
@@ -21,6 +22,8 @@ pub(super) struct Act {
     pub(super) kind: &'static Kind,
     pub(super) operation: &'static Operation,
     pub(super) about: Option<About>,
+    /// Whether the person is the installation's owner.
+    is_owner: bool,
 }
 
 pub(super) struct About {
@@ -41,7 +44,7 @@ impl Act {
         let kind = known(kind)?;
         let operation = kind.maker(word).ok_or_else(nowhere)?;
         check(view, operation)?;
-        Ok(Self { kind, operation, about: None })
+        Ok(Self { kind, operation, about: None, is_owner: view.caller.is_owner() })
     }
 
     pub(super) async fn on(view: &View, kind: &str, id: &str, word: &str) -> Result<Self, Status> {
@@ -70,7 +73,7 @@ impl Act {
             members,
             version: read.version.unwrap_or_default(),
         };
-        Ok(Self { kind, operation, about: Some(about) })
+        Ok(Self { kind, operation, about: Some(about), is_owner: view.caller.is_owner() })
     }
 
     /// The members of the operation's form.
@@ -88,7 +91,16 @@ impl Act {
             let reason = members.iter_mut().find(|member| member.name == "reason");
             reason.into_iter().for_each(|reason| reason.required = true);
         }
-        members
+        match self.layout() {
+            Some(layout) => layout.members(members, self.kind),
+            None => members,
+        }
+    }
+
+    /// The hand-made form, if there is one for the operation.
+    pub(super) fn layout(&self) -> Option<&'static Layout> {
+        let creates = self.operation.shape == Shape::Create;
+        Layout::of(&self.kind.singular, self.is_owner).filter(|_| creates)
     }
 
     /// Whether a reason is required.
