@@ -1,5 +1,6 @@
 //! Budgets of delegations and grants: the remaining part, and the end of the current window.
 
+use authority_ids::PrincipalRef;
 use authority_model::proto::runtime::{Budget, GetAuthorityRequest, GetAuthorityResponse};
 
 use crate::{problem::is_absent, rpc, show::Moment, view::View};
@@ -22,11 +23,11 @@ pub(crate) struct Budgets {
 
 impl Budgets {
     /// Reads the budgets of a grant of this principal.
-    pub(crate) async fn read(view: &View, principal_id: &str, grant_id: &str) -> Self {
+    pub(crate) async fn read(view: &View, principal_id: PrincipalRef, grant_id: &str) -> Self {
         if !view.may(rpc::GET_AUTHORITY) {
             return Self::default();
         }
-        let request = GetAuthorityRequest { entity_id: principal_id.to_owned() };
+        let request = GetAuthorityRequest { entity_id: principal_id.into() };
         let read: Result<GetAuthorityResponse, _> =
             view.calls.call(rpc::GET_AUTHORITY, &request).await;
         match read {

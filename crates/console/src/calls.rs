@@ -20,8 +20,6 @@ use tonic::{Code, Status};
 use tower::ServiceExt;
 use tracing::Instrument;
 
-use crate::who_may::explained;
-
 /// The largest answer that is read, in bytes: a page of approvals has at most 2 MiB of contexts.
 const LARGEST: usize = 16 << 20;
 /// The length of a gRPC frame's head: a flag for compression, and the message's length.
@@ -108,12 +106,11 @@ impl Calls {
         *call.extensions_mut() = self.extensions.clone();
         let (head, body) = self.answer(call).await.into_parts();
         // If there is no message, the status is in the headers.
-        let explain = |status| explained(status, rpc);
-        succeeded(&head.headers).map_err(explain)?;
+        succeeded(&head.headers)?;
         let body = Limited::new(body, LARGEST).collect().await;
         let body = body.map_err(|_| Status::internal("the answer is too large, or was cut off"))?;
         if let Some(trailers) = body.trailers() {
-            succeeded(trailers).map_err(explain)?;
+            succeeded(trailers)?;
         }
         Ok(Answer { headers: head.headers, message: unframed(&body.to_bytes())? })
     }
@@ -139,12 +136,14 @@ impl Calls {
         answer
     }
 
-    /// Returns a document of the REST API unchanged. This is for long exports, which no message contains.
+    /// Returns a document of the REST API unchanged, in the media type that `accept` names. This is
+    /// for long exports, which no message contains.
     ///
     /// # Errors
     /// The errors of the operation.
-    pub(crate) async fn get(&self, path: &str) -> Result<Response, Status> {
+    pub(crate) async fn get(&self, path: &str, accept: &str) -> Result<Response, Status> {
         let call = Request::get(path).header(header::AUTHORIZATION, self.token.clone());
+        let call = call.header(header::ACCEPT, accept);
         let mut call = call
             .body(Body::empty())
             .map_err(|_| Status::invalid_argument("the address is not text"))?;

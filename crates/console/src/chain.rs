@@ -1,6 +1,7 @@
 //! A chain of delegations from the root down, with the bounds of each link that differ from the
 //! link above.
 
+use authority_ids::DelegationRef;
 use prost_reflect::{DynamicMessage, ReflectMessage};
 use serde_json::{Map, Value};
 
@@ -18,7 +19,7 @@ use crate::{
 
 /// A delegation of a chain.
 pub(crate) struct Link {
-    pub(crate) id: String,
+    pub(crate) id: DelegationRef,
     /// The parties and bounds. `None` if the delegation was not read.
     pub(crate) terms: Option<Terms>,
     /// The reason why the delegation was not read.
@@ -59,17 +60,21 @@ type Read = Result<DynamicMessage, Status>;
 
 /// The links of a chain by their ids, in the API's order: the root is last.
 pub(crate) async fn of_ids(view: &View, ids: &[String]) -> Vec<Link> {
-    let read = ids.iter().rev().map(|id| async move { (id.clone(), delegation(view, id).await) });
+    let read = ids.iter().rev().map(async |id| {
+        let id = DelegationRef::from(id.as_str());
+        let read = delegation(view, &id).await;
+        (id, read)
+    });
     links(view, some_at_once(read).await).await
 }
 
 /// The chain that ends with a delegation, found link by link.
 pub(crate) async fn up_from(view: &View, last: DynamicMessage) -> Vec<Link> {
-    let mut chain = vec![(text(&last, "id"), Ok(last))];
+    let mut chain = vec![(text(&last, "id").into(), Ok(last))];
     while let Some((_, Ok(link))) = chain.last()
         && chain.len() < MOST
     {
-        let parent = text(link, "parent_id");
+        let parent = DelegationRef::from(text(link, "parent_id"));
         if parent.is_empty() {
             break;
         }
@@ -80,12 +85,12 @@ pub(crate) async fn up_from(view: &View, last: DynamicMessage) -> Vec<Link> {
     links(view, chain).await
 }
 
-async fn delegation(view: &View, id: &str) -> Read {
+async fn delegation(view: &View, id: &DelegationRef) -> Read {
     let kind = Kind::at("delegations").ok_or_else(|| Status::not_found("there is no such page"))?;
     Ok(read(view, kind, id).await?.message)
 }
 
-async fn links(view: &View, chain: Vec<(String, Read)>) -> Vec<Link> {
+async fn links(view: &View, chain: Vec<(DelegationRef, Read)>) -> Vec<Link> {
     let read = chain.iter().filter_map(|(_, link)| link.as_ref().ok());
     let parties = read.flat_map(|link| [text(link, "delegator_id"), text(link, "delegate_id")]);
     let names = Names::to_call(view, parties.collect()).await;

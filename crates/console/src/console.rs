@@ -8,6 +8,7 @@ use axum::Router;
 use http::Extensions;
 
 use crate::{
+    latency::Latency,
     session::{Cookies, Sessions},
     sign_in::provider::Provider,
 };
@@ -29,4 +30,5 @@ pub(crate) struct Inner {
     /// The `Origin` of its own pages.
     pub(crate) origin: String,
     pub(crate) client: fn(&Extensions) -> Option<IpAddr>,
+    pub(crate) latency: fn() -> Latency,
 }

@@ -7,9 +7,11 @@ use crate::{assets::VERSION, meanings, menu::Group, query::encoded, rpc, view::V
 /// The sections of pages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Section {
+    Overview,
     Approvals,
     Agents,
     Decisions,
+    Policies,
     Stop,
     Records,
     Log,
@@ -49,6 +51,8 @@ pub(crate) struct Frame {
     pub(crate) stops: Option<String>,
     /// Whether this page is about stops.
     pub(crate) at_stop: bool,
+    /// Whether the person may search.
+    pub(crate) searches: bool,
     /// The kinds of records that the person may list.
     pub(crate) menu: Vec<Group>,
     /// Whether the page belongs to the records.
@@ -62,6 +66,8 @@ pub(crate) struct Frame {
     pub(crate) tenant: Option<String>,
     /// Whether the person may look at other tenants.
     pub(crate) chooses_tenant: bool,
+    /// Whether the person can have channels for messages.
+    pub(crate) has_messages: bool,
     pub(crate) csrf: String,
     /// The server's time, by which a script counts down.
     pub(crate) now: String,
@@ -73,11 +79,15 @@ pub(crate) struct Frame {
 /// The page with the current stops and possible targets.
 const STOP: &str = "/console/stop";
 
+/// The first page, which every role may open.
+const OVERVIEW: &str = "/console";
+
 /// The sections, and the operation that each needs.
-const SECTIONS: [(Section, &str, &str, &str); 4] = [
+const SECTIONS: [(Section, &str, &str, &str); 5] = [
     (Section::Approvals, "/console/approvals", "Approvals", rpc::LIST_APPROVALS),
     (Section::Agents, "/console/agents", "Agents", rpc::LIST_PRINCIPALS),
     (Section::Decisions, "/console/decisions", "Decisions", rpc::LIST_DECISIONS),
+    (Section::Policies, "/console/records/policies", "Policies", rpc::LIST_POLICIES),
     (Section::Log, "/console/log", "Log", rpc::GET_CHECKPOINT),
 ];
 
@@ -128,6 +138,8 @@ impl Frame {
     }
 
     fn new(view: &View, title: String, section: Section) -> Self {
+        let overview =
+            Link { path: OVERVIEW, label: "Overview", current: section == Section::Overview };
         let links = SECTIONS.iter().filter(|(.., needed)| view.may(needed));
         let links = links.map(|(of, path, label, _)| Link { path, label, current: *of == section });
         let (role, is_owner) = match &view.caller.kind {
@@ -138,12 +150,13 @@ impl Frame {
         Self {
             title,
             failure: None,
-            links: links.collect(),
+            links: [overview].into_iter().chain(links).collect(),
             stop: stop(view),
             may_stop: view.may(rpc::CREATE_STOP_SIGNAL),
             stop_path: STOP.to_owned(),
             stops: None,
             at_stop: section == Section::Stop,
+            searches: view.may(rpc::SEARCH),
             menu: view.menu(),
             of_records: section == Section::Records,
             person: view.caller.actor.clone(),
@@ -151,6 +164,7 @@ impl Frame {
             role,
             tenant: view.tenant().map(|tenant| tenant.slug().to_owned()),
             chooses_tenant: is_owner && view.may(rpc::LIST_TENANTS),
+            has_messages: view.may(rpc::LIST_MESSAGE_CHANNELS),
             csrf: view.csrf().to_owned(),
             now: view.now_text(),
             session_ends: view.session_ends(),

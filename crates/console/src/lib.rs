@@ -24,13 +24,17 @@ mod form;
 mod frame;
 mod keys;
 mod kinds;
-mod known_names;
+mod known_actions;
+mod latency;
+mod lists;
 mod log;
 mod meanings;
 mod menu;
+mod messages;
 mod names;
 mod notice;
 mod nowhere;
+mod overview;
 mod page;
 mod policies;
 mod problem;
@@ -38,23 +42,22 @@ mod query;
 mod receipts;
 mod records;
 mod rpc;
+mod search;
 mod session;
 mod show;
 mod sign_in;
 mod stop;
 mod tenant;
 mod text;
-mod told;
 mod typed;
-mod unknown_action;
+mod unique_json;
+mod unknown_names;
+mod unknown_targets;
 mod view;
 mod webhooks;
-mod who_may;
 
 pub use console::Console;
-pub use told::{Double, doubles, headline};
-pub use unknown_action::unknown_action;
-pub use who_may::who_may;
+pub use latency::Latency;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -66,11 +69,7 @@ use authority_config::Config;
 use authority_keys::Keys;
 use authority_process::{clock::Clock, worker::Worker};
 use authority_store::Store;
-use axum::{
-    Router,
-    response::Redirect,
-    routing::{any, get},
-};
+use axum::{Router, routing::any};
 use http::{Extensions, Uri};
 
 use console::Inner;
@@ -88,6 +87,8 @@ pub struct Parts {
     pub provider: Option<DevProvider>,
     /// Reads a request's client address, which the transport put into the extensions.
     pub client: fn(&Extensions) -> Option<IpAddr>,
+    /// Returns the time of decisions on this node.
+    pub latency: fn() -> Latency,
 }
 
 /// The interval at which sessions that have ended are deleted.
@@ -106,7 +107,7 @@ pub fn build(
     if !config.console() {
         return Ok(None);
     }
-    let Parts { store, keys, clock, identity, provider, client } = parts;
+    let Parts { store, keys, clock, identity, provider, client, latency } = parts;
     let public_url = config.public_url();
     let dev_pages =
         provider.map(|provider| DevPages::new(provider, clock.clone(), &public_url).router());
@@ -135,6 +136,7 @@ pub fn build(
         origin: origin(&public_url),
         public_url,
         client,
+        latency,
     }));
     let sweeper = Worker::periodic("console_sessions", SWEPT, move || {
         let (sessions, now) = (sessions.clone(), clock.now());
@@ -146,21 +148,22 @@ pub fn build(
 impl Console {
     fn router(self) -> Router {
         let pages = Router::new()
-            .route("/console", get(async || Redirect::to("/console/approvals")))
             .merge(assets::router())
             .merge(sign_in::router())
+            .merge(overview::router())
             .merge(tenant::router())
             .merge(approvals::router())
             .merge(decisions::router())
+            .merge(search::router())
             .merge(stop::router())
             .merge(records::router())
             .merge(agents::router())
             .merge(policies::router())
             .merge(webhooks::router())
+            .merge(messages::router())
             .merge(keys::router())
             .merge(receipts::router())
             .merge(log::router())
-            .route("/console/", get(async || Redirect::to("/console/approvals")))
             .route("/console/{*rest}", any(nowhere::nowhere));
         pages.with_state(self)
     }

@@ -22,7 +22,7 @@ const ROLES: [(&str, &str); 7] = [
     (
         "admin",
         "Reads the tenant's decisions, records and history, approves, stops agents, ends delegations, and manages API keys \
-         and webhooks.",
+         and webhooks. Makes agents, tools, purposes and policies.",
     ),
     ("approver", "Decides requests for approval, and reads the records that they need."),
     ("legal", "Decides requests for approval, including requests that need the role legal."),

@@ -1,7 +1,7 @@
 //! Failures in words, with advice.
 
 use askama::Template;
-use authority_api::error::ErrorCode;
+use authority_api::{error::ErrorCode, identity::who_may};
 use axum::response::Response;
 use http::StatusCode;
 use tonic::{Code, Status};
@@ -11,7 +11,6 @@ use crate::{
     frame::{Frame, Section},
     page::page,
     view::View,
-    who_may::who_may,
 };
 
 /// The advice after an operation without an answer.

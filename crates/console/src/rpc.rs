@@ -8,7 +8,15 @@ pub(crate) const WITHDRAW_APPROVAL: &str =
     "/authority.approval.v1.ApprovalService/WithdrawApproval";
 pub(crate) const GET_DELEGATION: &str = "/authority.delegation.v1.DelegationService/GetDelegation";
 pub(crate) const GET_PRINCIPAL: &str = "/authority.registry.v1.PrincipalService/GetPrincipal";
+pub(crate) const CREATE_PRINCIPAL: &str = "/authority.registry.v1.PrincipalService/CreatePrincipal";
+pub(crate) const CREATE_DELEGATION: &str =
+    "/authority.delegation.v1.DelegationService/CreateDelegation";
+pub(crate) const CREATE_POLICY: &str = "/authority.registry.v1.PolicyService/CreatePolicy";
+pub(crate) const SIMULATE_DECISION: &str = "/authority.runtime.v1.DecisionService/SimulateDecision";
 pub(crate) const LIST_DECISIONS: &str = "/authority.runtime.v1.DecisionService/ListDecisions";
+pub(crate) const SEARCH: &str = "/authority.runtime.v1.SearchService/Search";
+pub(crate) const LIST_USAGE: &str = "/authority.runtime.v1.UsageService/ListUsage";
+pub(crate) const RANK_USAGE: &str = "/authority.runtime.v1.UsageService/RankUsage";
 pub(crate) const LIST_ENTITY_HISTORY: &str =
     "/authority.runtime.v1.AuthorityService/ListEntityHistory";
 pub(crate) const GET_TENANT: &str = "/authority.registry.v1.TenantService/GetTenant";
@@ -27,9 +35,12 @@ pub(crate) const GET_QUARANTINE: &str = "/authority.registry.v1.QuarantineServic
 pub(crate) const RELEASE_QUARANTINE: &str =
     "/authority.registry.v1.QuarantineService/ReleaseQuarantine";
 pub(crate) const LIST_PRINCIPALS: &str = "/authority.registry.v1.PrincipalService/ListPrincipals";
-pub(crate) const LIST_TOOLS: &str = "/authority.registry.v1.ToolService/ListTools";
 pub(crate) const LIST_PURPOSES: &str = "/authority.registry.v1.PurposeService/ListPurposes";
+pub(crate) const LIST_TOOLS: &str = "/authority.registry.v1.ToolService/ListTools";
+pub(crate) const GET_STOP_IMPACT: &str = "/authority.registry.v1.QuarantineService/GetStopImpact";
+pub(crate) const FIND_UNKNOWN_NAMES: &str = "/authority.registry.v1.ToolService/FindUnknownNames";
 pub(crate) const GET_TOOL: &str = "/authority.registry.v1.ToolService/GetTool";
+pub(crate) const LIST_POLICIES: &str = "/authority.registry.v1.PolicyService/ListPolicies";
 pub(crate) const GET_POLICY: &str = "/authority.registry.v1.PolicyService/GetPolicy";
 pub(crate) const LIST_APPLIES_TO: &str = "/authority.registry.v1.AppliesToService/ListAppliesTo";
 pub(crate) const LIST_POLICY_VERSIONS: &str =
@@ -49,16 +60,29 @@ pub(crate) const INSPECT_DECISION: &str = "/authority.runtime.v1.DecisionService
 pub(crate) const GET_EVIDENCE: &str = "/authority.evidence.v1.EvidenceService/GetEvidence";
 pub(crate) const SEAL_DECISION: &str = "/authority.evidence.v1.EvidenceService/SealDecision";
 pub(crate) const MINT_REPLAY_PROOF: &str = "/authority.evidence.v1.EvidenceService/MintReplayProof";
+pub(crate) const LIST_API_KEYS: &str = "/authority.keys.v1.ApiKeyService/ListApiKeys";
 pub(crate) const GET_API_KEY: &str = "/authority.keys.v1.ApiKeyService/GetApiKey";
 pub(crate) const GET_AUTHORITY: &str = "/authority.runtime.v1.AuthorityService/GetAuthority";
 pub(crate) const GET_WEBHOOK_ENDPOINT: &str =
     "/authority.events.v1.WebhookEndpointService/GetWebhookEndpoint";
+pub(crate) const LIST_WEBHOOK_ENDPOINTS: &str =
+    "/authority.events.v1.WebhookEndpointService/ListWebhookEndpoints";
 pub(crate) const LIST_WEBHOOK_DELIVERIES: &str =
     "/authority.events.v1.WebhookDeliveryService/ListWebhookDeliveries";
 pub(crate) const TEST_WEBHOOK_ENDPOINT: &str =
     "/authority.events.v1.WebhookDeliveryService/TestWebhookEndpoint";
 pub(crate) const REDRIVE_WEBHOOK_DELIVERY: &str =
     "/authority.events.v1.WebhookDeliveryService/RedriveWebhookDelivery";
+pub(crate) const LIST_MESSAGE_CHANNELS: &str =
+    "/authority.events.v1.MessageChannelService/ListMessageChannels";
+pub(crate) const CREATE_MESSAGE_CHANNEL: &str =
+    "/authority.events.v1.MessageChannelService/CreateMessageChannel";
+pub(crate) const UPDATE_MESSAGE_CHANNEL: &str =
+    "/authority.events.v1.MessageChannelService/UpdateMessageChannel";
+pub(crate) const DELETE_MESSAGE_CHANNEL: &str =
+    "/authority.events.v1.MessageChannelService/DeleteMessageChannel";
+pub(crate) const TEST_MESSAGE_CHANNEL: &str =
+    "/authority.events.v1.MessageChannelService/TestMessageChannel";
 pub(crate) const GET_CHECKPOINT: &str = "/authority.evidence.v1.EvidenceService/GetCheckpoint";
 pub(crate) const GET_LOG_KEY: &str = "/authority.evidence.v1.EvidenceService/GetLogKey";
 pub(crate) const LIST_STATE_LIBRARY: &str =

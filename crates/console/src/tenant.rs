@@ -60,7 +60,7 @@ async fn choices(view: &View) -> Result<Response, Status> {
 
 /// Selects a tenant. The session continues under a new cookie.
 async fn chosen(Posted { view, form }: Posted) -> Response {
-    view.answer(shown(&view, form.one("tenant_id")).await)
+    view.answer_act("Tenant not chosen", shown(&view, form.one("tenant_id")).await)
 }
 
 async fn shown(view: &View, tenant_id: Option<&str>) -> Result<Response, Status> {

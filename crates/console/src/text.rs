@@ -22,7 +22,7 @@ pub(crate) fn state(state: &str) -> &'static str {
 pub(crate) fn done(verb: &str, state: &str) -> Option<&'static str> {
     Some(match (verb, state) {
         ("approve", "approved") => {
-            "You approved this. The agent may do it once, when it asks again and cites this approval."
+            "You approved this. The agent may do it once, when it asks again."
         }
         ("approve", "pending") => "You approved this. It still needs somebody else.",
         ("approve", "used") => "You approved this, and the agent has used it.",

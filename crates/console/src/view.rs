@@ -12,7 +12,7 @@ use axum::{
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, SecondsFormat, Utc};
-use http::{Method, StatusCode};
+use http::{Method, StatusCode, header::ACCEPT_LANGUAGE};
 use tokio::time::timeout;
 
 use crate::{
@@ -32,10 +32,10 @@ pub(crate) struct View {
     pub(crate) caller: Caller,
     pub(crate) calls: Calls,
     pub(crate) now: DateTime<Utc>,
+    /// The person's languages: the value of `Accept-Language`.
+    pub(crate) languages: String,
     csrf: String,
     surfaces: Surfaces,
-    /// Whether it is a background request of the script. It does not keep the session alive.
-    live: bool,
     /// Whether a browser shows the response to a person.
     shows: bool,
 }
@@ -63,12 +63,14 @@ impl FromRequestParts<Console> for View {
             Err(Unavailable) => return Err(unavailable(parts)),
         };
         let live = parts.headers.contains_key(LIVE);
+        // A background request of the script does not keep the session alive.
         if !live {
             console.0.sessions.note(&mut session, now).await.map_err(|e| away(&e))?;
         }
         let api = console.0.api.clone();
         let calls = Calls::new(api, &session.tokens.api, parts.extensions.clone());
         let surfaces = parts.extensions.get().copied().unwrap_or(Surfaces::NONE);
+        let languages = parts.headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
         Ok(Self {
             calls: calls.map_err(|e| away(&e))?,
             csrf: console.csrf(&session.digest),
@@ -76,8 +78,8 @@ impl FromRequestParts<Console> for View {
             session,
             caller,
             now,
+            languages: languages.unwrap_or_default().to_owned(),
             surfaces,
-            live,
             shows: !live && is_shown(parts),
         })
     }
@@ -157,11 +159,6 @@ impl View {
     /// The person's tenant, or the tenant that an owner looks at.
     pub(crate) fn tenant(&self) -> Option<&TenantId> {
         self.caller.tenant().or(self.shown_tenant())
-    }
-
-    /// Whether it is a background request of the script.
-    pub(crate) fn is_live(&self) -> bool {
-        self.live
     }
 
     /// Whether the API's rules let the person call an operation.

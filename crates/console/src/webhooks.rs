@@ -19,10 +19,10 @@ use tonic::Status;
 
 use crate::{
     Console,
-    choice::Choice,
     done::{done_word, see_done},
     form::{Posted, idempotency_key},
     frame::{Frame, Section},
+    lists::{ListAddress, ListLink, Pages},
     page::page,
     query::{Pairs, encoded},
     rpc,
@@ -77,9 +77,10 @@ struct WebhookPage {
     /// The end of the time in which only probes are sent, and the reason.
     held: Option<(Moment, &'static str)>,
     address: String,
-    states: Vec<Choice>,
+    /// The deliveries by state.
+    links: Vec<ListLink>,
     deliveries: Vec<Delivery>,
-    next: Option<String>,
+    pages: Pages,
     /// The result of the person's last action.
     done: Option<String>,
     failed: Option<Argument>,
@@ -114,9 +115,7 @@ async fn shown(
     let listed: ListWebhookDeliveriesResponse =
         view.calls.call(rpc::LIST_WEBHOOK_DELIVERIES, &request).await?;
     let address = format!("/console/webhooks/{}", encoded(id));
-    let next = listed
-        .next_page_token
-        .map(|token| format!("{address}?state={}&page={}", encoded(state), encoded(&token)));
+    let list = ListAddress::of(&*address, [("state", state)]);
     let done = done.or_else(|| {
         (done_word(view, &address, query) == "redrive").then(|| "It will be sent again.".to_owned())
     });
@@ -127,11 +126,11 @@ async fn shown(
     let shown = WebhookPage {
         frame,
         deliveries: listed.deliveries.into_iter().map(|one| delivery(view, one)).collect(),
-        states: Choice::of_list(&STATES, state),
+        links: STATES.map(|(word, label)| list.link(label, "state", word)).into(),
+        pages: list.pages(query, listed.next_page_token.as_deref()),
         held: held(view, &endpoint),
         endpoint,
         address,
-        next,
         done,
         failed,
         may_test: view.may(rpc::TEST_WEBHOOK_ENDPOINT),

@@ -7,15 +7,14 @@ use http::StatusCode;
 use tonic::{Code, Status};
 
 use crate::{
-    choice::Choice,
     frame::{Frame, Section},
-    kinds::Kind,
-    names::called,
+    lists::{Chip, ListAddress, ListLink, Pages},
+    names::{Named, Names, called},
     page::page,
     problem::Problem,
-    query::{Pairs, encoded},
+    query::Pairs,
     rpc,
-    show::short,
+    show::{Moment, short},
     view::View,
 };
 
@@ -39,6 +38,8 @@ struct Agent {
     about: String,
     /// Set if several tenants are shown.
     tenant: Option<String>,
+    owner: Option<Named>,
+    made: Option<Moment>,
     state: String,
 }
 
@@ -47,16 +48,16 @@ struct Agent {
 struct AgentsPage {
     frame: Frame,
     sought: String,
-    states: Vec<Choice>,
+    links: Vec<ListLink>,
+    chips: Vec<Chip>,
+    state: String,
     is_filtered: bool,
     agents: Vec<Agent>,
     /// The reason why the search did not run.
     problem: Option<String>,
     may_create: bool,
     lists_delegations: bool,
-    /// The address of the next page.
-    next: Option<String>,
-    is_first: bool,
+    pages: Pages,
 }
 
 pub(super) async fn list(view: View, RawQuery(query): RawQuery) -> Response {
@@ -85,22 +86,21 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
         }
         Err(status) => return Err(status),
     };
-    let shows_all = view.tenant().is_none();
-    let creates = Kind::at("principals").and_then(|kind| kind.maker("create"));
-    let following = |token: &String| {
-        let (sought, state) = (encoded(sought), encoded(state));
-        format!("/console/agents?page={}&q={sought}&state={state}", encoded(token))
-    };
+    let address = ListAddress::of("/console/agents", [("q", sought), ("state", state)]);
+    let owners = listed.principals.iter().filter_map(|one| one.owner_principal_id.clone());
+    let names = Names::to_call(view, owners.collect()).await;
+    let pages = address.pages(query, listed.next_page_token.as_deref());
     let shown = AgentsPage {
         frame: view.frame("Agents", Section::Agents),
-        states: Choice::of_list(&STATES, state),
+        links: STATES.map(|(word, label)| address.link(label, "state", word)).into(),
+        chips: address.chips(|name, value| (name == "q").then(|| format!("Has “{value}”"))),
+        state: state.to_owned(),
         is_filtered: !sought.is_empty() || state != "active",
-        next: listed.next_page_token.as_ref().map(following),
-        agents: listed.principals.into_iter().map(|one| agent(one, shows_all)).collect(),
+        agents: listed.principals.into_iter().map(|one| agent(view, one, &names)).collect(),
         problem,
-        may_create: creates.is_some_and(|create| view.may(&create.rpc)),
+        may_create: view.may(rpc::CREATE_PRINCIPAL),
         lists_delegations: view.may(rpc::LIST_DELEGATIONS),
-        is_first: query.one("page").is_none(),
+        pages,
         sought: sought.to_owned(),
     };
     Ok(page(StatusCode::OK, &shown))
@@ -110,11 +110,14 @@ fn is_of_search(status: &Status) -> bool {
     matches!(status.code(), Code::InvalidArgument | Code::Unavailable | Code::DeadlineExceeded)
 }
 
-fn agent(principal: Principal, shows_all: bool) -> Agent {
+fn agent(view: &View, principal: Principal, names: &Names) -> Agent {
+    let shows_all = view.tenant().is_none();
     let name = called(&principal.id, &principal.display_name).to_owned();
     Agent {
         about: if name == principal.display_name { String::new() } else { principal.display_name },
         tenant: shows_all.then(|| short(&principal.tenant_id).to_owned()),
+        owner: principal.owner_principal_id.map(|id| names.called(id)),
+        made: Moment::of_time(principal.created_at, view.now),
         state: principal.state.unwrap_or_default(),
         id: principal.id,
         name,

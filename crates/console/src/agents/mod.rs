@@ -1,7 +1,9 @@
 //! The agents with their authority: the grants, the chain of delegations of each grant, the
 //! narrower bounds of each link, and the stops.
 
+mod first_request;
 mod list;
+mod new;
 mod one;
 mod stops;
 
@@ -12,6 +14,7 @@ use crate::Console;
 pub(crate) fn router() -> Router<Console> {
     Router::new()
         .route("/console/agents", get(list::list))
+        .route("/console/agents/new", get(new::show).post(new::send))
         .route("/console/agents/{id}", get(one::agent))
         .route("/console/delegations/{id}", get(one::delegation))
 }

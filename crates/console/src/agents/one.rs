@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use askama::Template;
-use authority_ids::TenantId;
+use authority_ids::{DelegationRef, PrincipalRef, TenantId};
 use authority_model::proto::{
     delegation::{
         BlastRadius, Delegation, GetBlastRadiusRequest, ListDelegationsRequest,
@@ -23,6 +23,7 @@ use crate::{
     frame::{Frame, Section},
     kinds::{Kind, text},
     names::{Named, Names, called, is_agent},
+    overview::{Usage, of_agent},
     page::page,
     problem::is_absent,
     query::encoded,
@@ -48,7 +49,7 @@ struct Authority {
 
 /// A delegation that the agent made.
 struct MadeDelegation {
-    id: String,
+    id: DelegationRef,
     to: String,
     actions: String,
     state: String,
@@ -58,8 +59,8 @@ struct MadeDelegation {
 #[derive(Default)]
 struct GivenList {
     rows: Vec<MadeDelegation>,
-    /// Whether there are further delegations.
-    cut: bool,
+    /// The number of further delegations.
+    more: usize,
     problem: Option<&'static str>,
 }
 
@@ -83,17 +84,21 @@ const LISTED: usize = 100;
 #[template(path = "agent.html")]
 struct AgentPage {
     frame: Frame,
-    id: String,
+    id: PrincipalRef,
     name: String,
     /// The description, if it differs from the name.
     about: Option<String>,
     state: String,
     stops: Stops,
     may_stop: bool,
+    /// Whether the person may create delegations.
+    may_delegate: bool,
     /// The lists of its decisions and its requests for approval, if the person may read them.
     lists: Vec<(String, &'static str)>,
     authorities: Vec<Authority>,
     given: GivenList,
+    /// Its decisions. `None` if the role may not read them.
+    usage: Option<Usage>,
 }
 
 impl AgentPage {
@@ -102,24 +107,24 @@ impl AgentPage {
     }
 }
 
-pub(super) async fn agent(view: View, Path(id): Path<String>) -> Response {
+pub(super) async fn agent(view: View, Path(id): Path<PrincipalRef>) -> Response {
     view.answer(shown(&view, &id).await)
 }
 
-async fn shown(view: &View, id: &str) -> Result<Response, Status> {
+async fn shown(view: &View, id: &PrincipalRef) -> Result<Response, Status> {
     let principals = Kind::of_id(id).filter(|kind| kind.path == "principals");
     let kind = principals.ok_or_else(|| Status::not_found("there is no such page"))?;
     let agent = read(view, kind, id).await?.message;
-    let request = GetAuthorityRequest { entity_id: id.to_owned() };
+    let request = GetAuthorityRequest { entity_id: id.into() };
     let held: GetAuthorityResponse = view.calls.call(rpc::GET_AUTHORITY, &request).await?;
     let mut authorities = Vec::new();
     for grant in held.grants {
         authorities.push(authority(view, grant).await);
     }
-    let given = given(view, id).await;
-    let mut ids = BTreeSet::from([id.to_owned()]);
+    let (given, usage) = tokio::join!(given(view, id), of_agent(view, id));
+    let mut ids = BTreeSet::from([String::from(id)]);
     for link in authorities.iter().flat_map(|authority| &authority.links) {
-        ids.insert(link.id.clone());
+        ids.insert((&link.id).into());
         let parties = link.terms.iter().flat_map(|terms| [&terms.from.id, &terms.to.id]);
         ids.extend(parties.cloned());
     }
@@ -132,10 +137,12 @@ async fn shown(view: &View, id: &str) -> Result<Response, Status> {
         state: text(&agent, "state"),
         stops: stops::on(view, &tenant(&agent)?, Some(id), &ids).await?,
         may_stop: view.may(rpc::CREATE_STOP_SIGNAL),
+        may_delegate: is_agent(id) && view.may(rpc::CREATE_DELEGATION),
         lists: lists(view, id),
         authorities,
         given,
-        id: id.to_owned(),
+        usage,
+        id: id.clone(),
     };
     Ok(page(StatusCode::OK, &shown))
 }
@@ -147,11 +154,11 @@ fn tenant(record: &DynamicMessage) -> Result<TenantId, Status> {
 }
 
 /// The section of a principal's page.
-fn section(id: &str) -> Section {
+fn section(id: &PrincipalRef) -> Section {
     if is_agent(id) { Section::Agents } else { Section::Records }
 }
 
-fn lists(view: &View, id: &str) -> Vec<(String, &'static str)> {
+fn lists(view: &View, id: &PrincipalRef) -> Vec<(String, &'static str)> {
     let id = encoded(id);
     let all = [
         (rpc::LIST_DECISIONS, format!("/console/decisions?agent={id}"), "Its decisions"),
@@ -180,31 +187,37 @@ async fn authority(view: &View, grant: Grant) -> Authority {
     }
 }
 
-async fn given(view: &View, id: &str) -> GivenList {
+async fn given(view: &View, id: &PrincipalRef) -> GivenList {
     if !view.may(rpc::LIST_DELEGATIONS) {
         return GivenList::default();
     }
     let request = ListDelegationsRequest {
-        delegator_id: Some(id.to_owned()),
+        delegator_id: Some(id.into()),
         limit: i32::try_from(LISTED).ok(),
+        count: true,
         ..ListDelegationsRequest::default()
     };
     let listed: Result<ListDelegationsResponse, Status> =
         view.calls.call(rpc::LIST_DELEGATIONS, &request).await;
     match listed {
         Ok(listed) => GivenList {
+            more: more(listed.total.unwrap_or_default(), listed.delegations.len()),
             rows: listed.delegations.into_iter().map(|one| of_delegation(view, one)).collect(),
-            cut: listed.next_page_token.is_some(),
             problem: None,
         },
         Err(status) => GivenList::unread(&status),
     }
 }
 
+/// The number of records that a list does not have.
+fn more(total: i32, listed: usize) -> usize {
+    usize::try_from(total).unwrap_or_default().saturating_sub(listed)
+}
+
 fn of_delegation(view: &View, delegation: Delegation) -> MadeDelegation {
     let until = Moment::of_time(delegation.expires_at, view.now);
     MadeDelegation {
-        id: delegation.id,
+        id: delegation.id.into(),
         to: short(&delegation.delegate_id).to_owned(),
         actions: delegation.actions.join(", "),
         state: state_now(delegation.state, until.as_ref()),
@@ -215,7 +228,7 @@ fn of_delegation(view: &View, delegation: Delegation) -> MadeDelegation {
 #[template(path = "delegation.html")]
 struct DelegationPage {
     frame: Frame,
-    id: String,
+    id: DelegationRef,
     state: String,
     links: Vec<Link>,
     budgets: Budgets,
@@ -224,13 +237,23 @@ struct DelegationPage {
     /// The delegations that would end with this one. `None` if the role may not read them.
     below: Option<GivenList>,
     agents_below: Vec<Named>,
+    /// The number of further agents.
+    more_agents: usize,
 }
 
-pub(super) async fn delegation(view: View, Path(id): Path<String>) -> Response {
+/// What depends on a delegation.
+struct Below {
+    list: GivenList,
+    /// The ids of the first agents, and the number of further ones.
+    agents: Vec<String>,
+    more_agents: usize,
+}
+
+pub(super) async fn delegation(view: View, Path(id): Path<DelegationRef>) -> Response {
     view.answer(of_one(&view, &id).await)
 }
 
-async fn of_one(view: &View, id: &str) -> Result<Response, Status> {
+async fn of_one(view: &View, id: &DelegationRef) -> Result<Response, Status> {
     let kind = Kind::at("delegations").ok_or_else(|| Status::not_found("there is no such page"))?;
     let delegation = read(view, kind, id).await?.message;
     let (tenant, delegate) = (tenant(&delegation)?, text(&delegation, "delegate_id"));
@@ -240,45 +263,58 @@ async fn of_one(view: &View, id: &str) -> Result<Response, Status> {
     let state = own.map(|terms| terms.state.clone()).unwrap_or_default();
     let parties = links.iter().flat_map(|link| {
         let parties = link.terms.iter().flat_map(|terms| [&terms.from.id, &terms.to.id]);
-        parties.chain([&link.id]).cloned()
+        parties.cloned().chain([String::from(&link.id)])
     });
     let parties: Vec<String> = parties.collect();
     let (stops, below, budgets) = tokio::join!(
         stops::on(view, &tenant, None, &parties),
         below(view, id),
-        Budgets::read(view, &delegate, id)
+        Budgets::read(view, delegate.into(), id)
     );
-    let (below, agents_below) = below.map_or((None, Vec::new()), |(list, ids)| (Some(list), ids));
+    let (agents_below, more_agents) =
+        below.as_ref().map_or((Vec::new(), 0), |below| (below.agents.clone(), below.more_agents));
     let names = Names::to_call(view, agents_below.clone()).await;
     let agents_below = agents_below.into_iter().map(|id| names.called(id)).collect();
     let frame = view.frame(format!("Delegation {}", short(id)), Section::Records);
     let frame = frame.stopping("delegation", id, "this delegation");
     let shown = DelegationPage {
         frame,
-        id: id.to_owned(),
+        id: id.clone(),
         state,
         links,
         budgets,
         stops: stops?,
         may_stop: view.may(rpc::CREATE_QUARANTINE),
-        below,
+        below: below.map(|below| below.list),
         agents_below,
+        more_agents,
     };
     Ok(page(StatusCode::OK, &shown))
 }
 
-async fn below(view: &View, id: &str) -> Option<(GivenList, Vec<String>)> {
+async fn below(view: &View, id: &DelegationRef) -> Option<Below> {
     if !view.may(rpc::GET_BLAST_RADIUS) {
         return None;
     }
-    let request = GetBlastRadiusRequest { id: id.to_owned() };
+    // The answer has the delegation itself as well.
+    let limit = i32::try_from(LISTED + 1).ok();
+    let request = GetBlastRadiusRequest { id: id.into(), limit };
     let radius: Result<BlastRadius, Status> =
         view.calls.call(rpc::GET_BLAST_RADIUS, &request).await;
     let radius = match radius {
         Ok(radius) => radius,
-        Err(status) => return Some((GivenList::unread(&status), Vec::new())),
+        Err(status) => {
+            let list = GivenList::unread(&status);
+            return Some(Below { list, agents: Vec::new(), more_agents: 0 });
+        }
     };
-    let mut below = radius.delegations.into_iter().filter(|below| below.id != id);
-    let rows = below.by_ref().take(LISTED).map(|one| of_delegation(view, one)).collect();
-    Some((GivenList { rows, cut: below.next().is_some(), problem: None }, radius.agents))
+    let more = more(radius.delegation_total, radius.delegations.len());
+    let more_agents = self::more(radius.agent_total, radius.agents.len());
+    let below = radius.delegations.into_iter().filter(|below| *id != below.id.as_str());
+    let rows = below.map(|one| of_delegation(view, one)).collect();
+    Some(Below {
+        list: GivenList { rows, more, problem: None },
+        agents: radius.agents,
+        more_agents,
+    })
 }

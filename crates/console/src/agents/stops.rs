@@ -1,6 +1,6 @@
 //! The current stops of a principal, as far as this person may read them.
 
-use authority_ids::TenantId;
+use authority_ids::{PrincipalRef, TenantId};
 use tonic::Status;
 
 use crate::{
@@ -22,8 +22,8 @@ pub(super) struct Stop {
 #[derive(Default)]
 pub(super) struct Stops {
     pub(super) stops: Vec<Stop>,
-    /// Whether there may be further stops that were not read.
-    pub(super) cut: bool,
+    /// The number of the tenant's stops that are not considered. They may concern others.
+    pub(super) more: usize,
 }
 
 /// The stops that concern any of these ids of principals and delegations. A stop without a
@@ -32,14 +32,14 @@ pub(super) struct Stops {
 pub(super) async fn on(
     view: &View,
     tenant: &TenantId,
-    agent: Option<&str>,
+    agent: Option<&PrincipalRef>,
     ids: &[String],
 ) -> Result<Stops, Status> {
     if !view.may(rpc::LIST_STOP_SIGNALS) || !view.may(rpc::LIST_QUARANTINES) {
         return Ok(Stops::default());
     }
-    let InForce { mut stopped, cut } = in_force(view, Some(tenant)).await?;
-    if let Some(agent) = agent.filter(|_| cut) {
+    let InForce { mut stopped, more } = in_force(view, Some(tenant)).await?;
+    if let Some(agent) = agent.filter(|_| more > 0) {
         let known = stopped.len();
         for stop in in_force_on(view, agent).await?.stopped {
             if !stopped.iter().take(known).any(|one| one.id == stop.id) {
@@ -56,5 +56,5 @@ pub(super) async fn on(
         id: stop.id,
         reason: stop.reason,
     });
-    Ok(Stops { stops: stops.collect(), cut })
+    Ok(Stops { stops: stops.collect(), more })
 }

@@ -48,6 +48,24 @@
   count();
   setInterval(count, 1000);
 
+  // Times are shown in the browser's zone, with the time in UTC as their title.
+  const parts = { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit",
+    hourCycle: "h23", timeZoneName: "short" };
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const localize = () => {
+    if (!zone || /(^|\/)(UTC|UCT|GMT|Universal|Zulu)$/.test(zone)) return;
+    for (const time of document.querySelectorAll("time[datetime]")) {
+      const exact = / \d\d:\d\d(:\d\d)? UTC$/.exec(time.textContent);
+      if (!exact) continue;
+      const second = exact[1] ? "2-digit" : undefined;
+      time.title = time.textContent;
+      time.textContent = new Intl.DateTimeFormat("en-GB", { ...parts, second }).format(new Date(time.dateTime));
+    }
+    const note = document.getElementById("zone");
+    if (note) note.textContent = `Times are in the zone ${zone}. Point at a time to see it in UTC.`;
+  };
+  localize();
+
   // A menu of the header is closed by Escape, by a click elsewhere, and once the focus leaves it.
   const menus = [...document.querySelectorAll(".top details")];
   for (const menu of menus) {
@@ -63,6 +81,21 @@
   addEventListener("click", ({ target }) => {
     for (const menu of menus) if (!menu.contains(target)) menu.open = false;
   });
+
+  // Ids, secrets and commands can be copied.
+  for (const source of document.querySelectorAll("[data-copy], .status > code.id")) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "copy";
+    button.textContent = "Copy";
+    button.addEventListener("click", async () => {
+      const done = await navigator.clipboard.writeText(source.textContent).then(() => true, () => false);
+      button.textContent = done ? "Copied" : "Select it, and copy it by hand";
+      say(button.textContent);
+      if (!done) getSelection().selectAllChildren(source);
+    });
+    source.after(button);
+  }
 
   // A form with `data-once` is sent only once.
   for (const form of document.querySelectorAll("form[data-once]")) {
@@ -114,22 +147,33 @@
   };
   if (root.dataset.sessionEnds) setInterval(ending, 5000);
 
-  // Parts of a page that change are reloaded in the background, unless a person is using them.
+  // Parts of a page that change are reloaded in the background, unless a person is using them. A part
+  // with a version is replaced only if its version changes.
   const inbox = document.getElementById("inbox"), changing = document.querySelector("[data-live]");
   const busy = () =>
     document.hidden || changing.querySelector(":checked") || changing.contains(document.activeElement);
   const stale = document.createElement("p");
   stale.className = "note warn";
   let missed = 0, newest = root.dataset.now;
-  const miss = () => {
-    missed += 1;
-    if (missed < 2) return;
-    stale.textContent = `This page is not up to date: the service has not answered since ${newest}.`;
-    if (!stale.isConnected) say(stale.textContent);
+  const warn = (text) => {
+    if (!stale.isConnected) say(text);
+    stale.textContent = text;
     changing.before(stale);
   };
+  const miss = () => {
+    missed += 1;
+    if (missed > 1) warn(`This page is not up to date: the service has not answered since ${newest}.`);
+  };
+  const replace = (fresh, version) => {
+    changing.replaceChildren(...fresh.childNodes);
+    Object.assign(changing.dataset, fresh.dataset);
+    if (version) say(`This has changed: ${changing.querySelector(".status .state").textContent}`);
+    count();
+    localize();
+  };
   const look = async () => {
-    if (busy()) return;
+    const version = changing.dataset.live;
+    if (document.hidden || "final" in changing.dataset || (!version && busy())) return;
     try {
       const answer = await fetch(location.href, LIVE);
       if (answer.status === 401) {
@@ -140,21 +184,23 @@
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       missed = 0;
       newest = page.documentElement.dataset.now;
-      stale.remove();
       const fresh = page.querySelector("[data-live]"), counted = page.getElementById("count");
-      if (!fresh || busy() || fresh.innerHTML === changing.innerHTML) return;
-      changing.replaceChildren(...fresh.childNodes);
+      const isSame = version ? fresh?.dataset.live === version : fresh?.innerHTML === changing.innerHTML;
+      if (version && !isSame && busy()) return warn("This has changed. Reload the page to see it.");
+      stale.remove();
+      if (!fresh || isSame || busy()) return;
+      replace(fresh, version);
       const shown = document.getElementById("count");
       if (shown && shown.textContent !== counted.textContent) say(counted.textContent);
       if (shown) shown.textContent = counted.textContent;
-      count();
     } catch {
       miss();
     }
   };
   if (changing) setInterval(look, 15000);
 
-  // Keys: j, k and Enter on the list; a and d on a request, for its second step. Keys can be turned off.
+  // Keys: / for the search; j, k and Enter on the list; a and d on a request, for its second step. Keys
+  // can be turned off.
   const off = () => localStorage.getItem("console-keys") === "off";
   const keys = document.querySelector("[data-keys-switch]");
   const label = () => { if (keys) keys.textContent = off() ? "Turn keys on" : "Turn keys off"; };
@@ -168,6 +214,12 @@
   addEventListener("keydown", (event) => {
     if (off() || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, select, textarea, [contenteditable]")) return;
+    const find = document.querySelector(".whole input") || document.querySelector(".find input");
+    if (event.key === "/" && find) {
+      event.preventDefault();
+      if (find.offsetParent) return find.focus();
+      return location.assign("/console/search");
+    }
     const opener = document.querySelector(`[data-key="${CSS.escape(event.key)}"][href]`);
     if (opener) {
       // The focus is then in the form: one Tab from there to the button.

@@ -6,7 +6,7 @@ mod codes;
 use askama::Template;
 use authority_api::identity::dev_provider::{DevProvider, Holder, ISSUER};
 use authority_crypto::random;
-use authority_ids::TenantId;
+use authority_ids::{TenantId, TenantRef};
 use authority_process::clock::Clock;
 use axum::{
     Router,
@@ -65,8 +65,7 @@ const PEOPLE: [Person; 6] = [
         name: "Administrator",
         email: "admin@acme.example",
         role: "admin",
-        about: "approves, stops agents, and manages API keys and webhooks; the owner makes agents and \
-                policies",
+        about: "approves, stops and makes agents, writes policies, and manages API keys and webhooks",
     },
     Person {
         name: "Auditor",
@@ -125,7 +124,7 @@ impl DevPages {
 #[template(path = "dev_idp.html")]
 struct Choice {
     people: &'static [Person],
-    tenant: String,
+    tenant: TenantRef,
     /// The request for a code, unchanged.
     asked: String,
     version: &'static str,
@@ -150,9 +149,7 @@ async fn chosen(State(pages): State<DevPages>, body: Bytes) -> Response {
     let holder = match form.text("role") {
         "" | "owner" => Holder::Owner { email },
         role => Holder::Member {
-            tenant_id: form
-                .one("tenant_id")
-                .map_or_else(|| TenantId::complete(DEMO), str::to_owned),
+            tenant_id: form.one("tenant_id").map_or_else(|| TenantId::complete(DEMO), Into::into),
             role: role.to_owned(),
             email,
         },

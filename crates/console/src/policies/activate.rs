@@ -3,6 +3,7 @@
 use askama::Template;
 use authority_crypto::sha256;
 use authority_decision::diff::{self, Line};
+use authority_ids::EntityRef;
 use authority_model::proto::registry::ActivatePolicyRequest;
 use axum::{
     extract::{Path, RawQuery},
@@ -13,7 +14,6 @@ use tonic::{Code, Status};
 
 use super::{
     present::{Present, address, change, name, versions},
-    targets::unknown_targets,
     trial::Trial,
 };
 use crate::{
@@ -23,6 +23,7 @@ use crate::{
     page::page,
     query::Pairs,
     rpc, typed,
+    unknown_targets::unknown_targets,
     view::View,
 };
 
@@ -66,7 +67,7 @@ struct Candidate {
 }
 
 impl Candidate {
-    async fn read(view: &View, id: &str, number: &str) -> Result<Self, Status> {
+    async fn read(view: &View, id: &EntityRef, number: &str) -> Result<Self, Status> {
         let present = Present::read(view, id).await?;
         let nothing = || Status::not_found("the policy has no such version");
         let number: i32 = number.parse().map_err(|_| nothing())?;
@@ -131,7 +132,7 @@ impl Candidate {
         let Self { present, number, cedar, trial, unknown } = self;
         let policy = &present.policy;
         let lacks_reason = status == StatusCode::BAD_REQUEST;
-        let frame = view.frame(format!("Activate “{}”?", name(policy)), Section::Records);
+        let frame = view.frame(format!("Activate “{}”?", name(policy)), Section::Policies);
         let barred = || barrier.map(|why| format!("You cannot activate this here: {why}."));
         let problem = problem.map(str::to_owned).or_else(barred).filter(|_| form.is_some());
         let shown = ConfirmPage {
@@ -168,7 +169,7 @@ fn digest(text: &str) -> String {
 
 pub(super) async fn confirm(
     view: View,
-    Path(id): Path<String>,
+    Path(id): Path<EntityRef>,
     RawQuery(query): RawQuery,
 ) -> Response {
     let query = Pairs::read(query.unwrap_or_default().as_bytes());
@@ -179,11 +180,11 @@ pub(super) async fn confirm(
     view.answer(confirmed.await)
 }
 
-pub(super) async fn act(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
+pub(super) async fn act(Path(id): Path<EntityRef>, Posted { view, form }: Posted) -> Response {
     view.answer_act(NOT_ACTIVATED, acted(&view, &id, &form).await)
 }
 
-async fn acted(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> {
+async fn acted(view: &View, id: &EntityRef, form: &Pairs) -> Result<Response, Status> {
     // The current effect counts, not the effect that the page showed.
     let candidate = Candidate::read(view, id, form.text("version")).await?;
     let moved = candidate.moved(form);
@@ -197,7 +198,7 @@ async fn acted(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> 
         return candidate.confirmation(view, StatusCode::BAD_REQUEST, sent);
     }
     let request = ActivatePolicyRequest {
-        id: id.to_owned(),
+        id: id.into(),
         version: Some(candidate.number),
         reason: Some(reason),
     };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use authority_ids::DecisionRef;
 use authority_model::proto::{
     registry::Policy,
     runtime::{
@@ -39,7 +40,7 @@ pub(super) struct Impact {
 
 /// A decision that would have another outcome.
 pub(super) struct Changed {
-    pub(super) id: String,
+    pub(super) id: DecisionRef,
     pub(super) agent: String,
     pub(super) action: String,
     /// `None` if it has no amount or was not read.
@@ -136,17 +137,17 @@ fn changed(view: &View, changed: ChangedDecision) -> Changed {
         amount: None,
         before,
         after,
-        id: changed.decision_id,
+        id: changed.decision_id.into(),
         action: changed.action,
     }
 }
 
 /// The amount in a decision's request.
-async fn amount(view: &View, decision_id: String) -> Option<Amount> {
+async fn amount(view: &View, decision_id: DecisionRef) -> Option<Amount> {
     if !view.may(rpc::INSPECT_DECISION) {
         return None;
     }
-    let request = InspectDecisionRequest { decision_id, context: true };
+    let request = InspectDecisionRequest { decision_id: decision_id.into(), context: true };
     let read = view.calls.call::<_, GetDecisionResponse>(rpc::INSPECT_DECISION, &request).await;
     Amount::of(&read.ok()?.context?.value?.0)
 }
@@ -264,7 +265,7 @@ mod tests {
     }
 
     fn of((before, after): (Verdict, Verdict)) -> Changed {
-        let (id, agent, action) = (String::new(), String::new(), String::new());
+        let (id, agent, action) = (DecisionRef::default(), String::new(), String::new());
         Changed { id, agent, action, amount: None, at: None, before, after }
     }
 

@@ -7,14 +7,14 @@
 mod activate;
 mod impact;
 mod listed;
+mod new;
 mod one;
 mod present;
+mod request;
 mod retire;
 mod scope;
-mod targets;
+mod starts;
 mod trial;
-
-pub(crate) use targets::unknown_targets;
 
 use axum::{Router, routing::get};
 
@@ -23,6 +23,8 @@ use crate::{Console, page::see};
 pub(crate) fn router() -> Router<Console> {
     Router::new()
         .route("/console/policies", get(async || see("/console/records/policies")))
+        .route("/console/policies/new", get(new::show).post(new::send))
+        .route("/console/policies/try", get(request::show).post(request::send))
         .route("/console/policies/{id}", get(one::show).post(one::write))
         .route("/console/policies/{id}/activate", get(activate::confirm).post(activate::act))
         .route("/console/policies/{id}/retire", get(retire::confirm).post(retire::act))

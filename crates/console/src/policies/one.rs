@@ -3,6 +3,7 @@
 
 use askama::Template;
 use authority_decision::diff::{self, Line};
+use authority_ids::EntityRef;
 use authority_model::{
     proto::registry::{Policy, PolicyVersion, UpdatePolicyRequest},
     wire::FieldMask,
@@ -18,7 +19,6 @@ use super::{
     impact,
     listed::Listed,
     present::{Present, address, change, name, rows, versions},
-    targets::unknown_targets,
     trial::{Fault, Trial},
 };
 use crate::{
@@ -32,6 +32,7 @@ use crate::{
     rpc,
     show::Moment,
     typed,
+    unknown_targets::unknown_targets,
     view::View,
 };
 
@@ -68,6 +69,7 @@ struct PolicyPage {
     moved: Option<Vec<Line>>,
     may_check: bool,
     may_try: bool,
+    may_simulate: bool,
     may_save: bool,
     may_activate: bool,
     may_retire: bool,
@@ -78,14 +80,14 @@ struct PolicyPage {
 
 pub(super) async fn show(
     view: View,
-    Path(id): Path<String>,
+    Path(id): Path<EntityRef>,
     RawQuery(query): RawQuery,
 ) -> Response {
     let query = Pairs::read(query.unwrap_or_default().as_bytes());
     view.answer(shown(&view, &id, &query).await)
 }
 
-async fn shown(view: &View, id: &str, query: &Pairs) -> Result<Response, Status> {
+async fn shown(view: &View, id: &EntityRef, query: &Pairs) -> Result<Response, Status> {
     let present = Present::read(view, id).await?;
     let text = present.newest().to_owned();
     let mut found = PolicyPage::of(view, present, text).await?;
@@ -124,12 +126,14 @@ impl PolicyPage {
         let in_force = present.in_force().is_some();
         let (draft, tag) = (draft(&present), present.tag);
         let policy = present.policy;
-        let all = versions(view, &policy.id).await?;
+        let all = versions(view, &policy.id.as_str().into()).await?;
         let current = in_force.then_some(policy.version);
         let versions = all.iter().map(|version| Listed::of(version, current, view));
         let is_retired = policy.state.as_deref() == Some("retired");
+        // A tenant's admin ends only drafts.
+        let ends = view.caller.is_owner() || policy.state.as_deref() == Some("draft");
         Ok(Self {
-            frame: view.frame(name(&policy), Section::Records),
+            frame: view.frame(name(&policy), Section::Policies),
             name: name(&policy),
             address: address(&policy.id),
             done: None,
@@ -147,8 +151,9 @@ impl PolicyPage {
             moved: None,
             may_check: view.may(rpc::VALIDATE_POLICY),
             may_try: view.may(rpc::IMPACT_POLICIES),
+            may_simulate: view.may(rpc::SIMULATE_DECISION),
             may_save: view.may(rpc::UPDATE_POLICY) && !is_retired,
-            may_retire: view.may(rpc::UPDATE_POLICY) && !is_retired,
+            may_retire: view.may(rpc::UPDATE_POLICY) && !is_retired && ends,
             may_activate: view.may(rpc::ACTIVATE_POLICY)
                 && view.may(rpc::IMPACT_POLICIES)
                 && !is_retired,
@@ -159,7 +164,7 @@ impl PolicyPage {
     }
 
     /// Compares an earlier version with the present text.
-    async fn compare(&mut self, view: &View, id: &str, number: i32) -> Result<(), Status> {
+    async fn compare(&mut self, view: &View, id: &EntityRef, number: i32) -> Result<(), Status> {
         let all = versions(view, id).await?;
         let wanted = |version: &PolicyVersion| version.version == number;
         let Some(version) = all.into_iter().find(wanted) else { return Ok(()) };
@@ -186,13 +191,13 @@ fn draft(present: &Present) -> Option<(i32, Vec<Line>)> {
 const NOT_SAVED: &str = "Not saved";
 
 /// Checks, tries or saves the person's text.
-pub(super) async fn write(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
+pub(super) async fn write(Path(id): Path<EntityRef>, Posted { view, form }: Posted) -> Response {
     let saves = ["save", "activate"].contains(&form.text("do"));
     let undone = if saves { NOT_SAVED } else { "Not tried" };
     view.answer_act(undone, written(&view, &id, &form).await)
 }
 
-async fn written(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> {
+async fn written(view: &View, id: &EntityRef, form: &Pairs) -> Result<Response, Status> {
     let sent = form.all("cedar").next();
     let sent =
         sent.ok_or_else(|| Status::invalid_argument("the form has no text of the policy"))?;
@@ -237,9 +242,9 @@ fn saved(view: &View, policy: &Policy, activates: bool) -> Response {
     }
 }
 
-async fn save(view: &View, id: &str, text: String, form: &Pairs) -> Result<Response, Status> {
+async fn save(view: &View, id: &EntityRef, text: String, form: &Pairs) -> Result<Response, Status> {
     let request = UpdatePolicyRequest {
-        id: id.to_owned(),
+        id: id.into(),
         policy: Some(Policy { cedar: Some(text.clone()), ..Policy::default() }),
         update_mask: Some(FieldMask { paths: vec!["cedar".to_owned()] }),
     };

@@ -1,5 +1,6 @@
 //! A policy as it is now: reads it, changes it, and lists its versions.
 
+use authority_ids::EntityRef;
 use authority_model::proto::registry::{
     GetPolicyRequest, ListPolicyVersionsRequest, ListPolicyVersionsResponse, Policy, PolicyVersion,
 };
@@ -21,8 +22,8 @@ pub(super) struct Present {
 }
 
 impl Present {
-    pub(super) async fn read(view: &View, id: &str) -> Result<Self, Status> {
-        let request = GetPolicyRequest { id: id.to_owned() };
+    pub(super) async fn read(view: &View, id: &EntityRef) -> Result<Self, Status> {
+        let request = GetPolicyRequest { id: id.into() };
         let answer = view.calls.send(rpc::GET_POLICY, &request, &[]).await?;
         let tag = answer.headers.get("etag").and_then(|tag| tag.to_str().ok());
         Ok(Self { tag: tag.unwrap_or_default().to_owned(), policy: decoded(answer)? })
@@ -60,11 +61,11 @@ fn decoded(answer: Answer) -> Result<Policy, Status> {
 }
 
 /// Every version of the text, the newest first; none for a role that may not read them.
-pub(super) async fn versions(view: &View, id: &str) -> Result<Vec<PolicyVersion>, Status> {
+pub(super) async fn versions(view: &View, id: &EntityRef) -> Result<Vec<PolicyVersion>, Status> {
     if !view.may(rpc::LIST_POLICY_VERSIONS) {
         return Ok(Vec::new());
     }
-    let mut request = ListPolicyVersionsRequest { id: id.to_owned(), ..<_>::default() };
+    let mut request = ListPolicyVersionsRequest { id: id.into(), ..<_>::default() };
     let mut versions = Vec::new();
     loop {
         let listed: ListPolicyVersionsResponse =

@@ -2,6 +2,7 @@
 //! policy.
 
 use askama::Template;
+use authority_ids::EntityRef;
 use authority_model::{
     proto::registry::{Policy, UpdatePolicyRequest},
     wire::FieldMask,
@@ -42,13 +43,13 @@ struct ConfirmPage {
     key: String,
 }
 
-pub(super) async fn confirm(view: View, Path(id): Path<String>) -> Response {
+pub(super) async fn confirm(view: View, Path(id): Path<EntityRef>) -> Response {
     view.answer(confirmation(&view, &id, StatusCode::OK, None).await)
 }
 
 async fn confirmation(
     view: &View,
-    id: &str,
+    id: &EntityRef,
     status: StatusCode,
     problem: Option<&'static str>,
 ) -> Result<Response, Status> {
@@ -56,7 +57,7 @@ async fn confirmation(
         return Err(refused(view, rpc::UPDATE_POLICY));
     }
     let Present { policy, tag } = Present::read(view, id).await?;
-    let frame = view.frame(format!("Retire “{}”?", name(&policy)), Section::Records);
+    let frame = view.frame(format!("Retire “{}”?", name(&policy)), Section::Policies);
     let is_wrong = status == StatusCode::BAD_REQUEST;
     let shown = ConfirmPage {
         frame: match problem {
@@ -73,18 +74,18 @@ async fn confirmation(
     Ok(page(status, &shown))
 }
 
-pub(super) async fn act(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
-    view.answer_act(NOT_RETIRED, retired(&view, id, &form).await)
+pub(super) async fn act(Path(id): Path<EntityRef>, Posted { view, form }: Posted) -> Response {
+    view.answer_act(NOT_RETIRED, retired(&view, &id, &form).await)
 }
 
-async fn retired(view: &View, id: String, form: &Pairs) -> Result<Response, Status> {
-    let Present { policy, .. } = Present::read(view, &id).await?;
+async fn retired(view: &View, id: &EntityRef, form: &Pairs) -> Result<Response, Status> {
+    let Present { policy, .. } = Present::read(view, id).await?;
     if !is_named(&name(&policy), form.text("name")) {
         let problem = "Nothing was retired. Type the policy's name exactly, to confirm.";
-        return confirmation(view, &id, StatusCode::BAD_REQUEST, Some(problem)).await;
+        return confirmation(view, id, StatusCode::BAD_REQUEST, Some(problem)).await;
     }
     let request = UpdatePolicyRequest {
-        id,
+        id: id.into(),
         policy: Some(Policy { state: Some(RETIRED.to_owned()), ..Policy::default() }),
         update_mask: Some(FieldMask { paths: vec!["state".to_owned()] }),
     };
@@ -94,7 +95,7 @@ async fn retired(view: &View, id: String, form: &Pairs) -> Result<Response, Stat
         Err(status) if status.code() == Code::FailedPrecondition => {
             let problem =
                 "Nothing was retired: somebody changed the policy after you opened this page.";
-            confirmation(view, &request.id, StatusCode::CONFLICT, Some(problem)).await
+            confirmation(view, id, StatusCode::CONFLICT, Some(problem)).await
         }
         Err(status) => Err(status),
     }

@@ -2,6 +2,7 @@
 //! and the times are members of the policy's record. A change of either applies immediately.
 
 use askama::Template;
+use authority_ids::EntityRef;
 use authority_model::proto::{
     registry::Policy,
     runtime::{CandidatePolicy, ImpactPoliciesRequest},
@@ -13,7 +14,6 @@ use tonic::Status;
 use super::{
     impact::{self, Impact},
     present::{Present, address, name, rows},
-    targets::unknown_targets,
 };
 use crate::{
     form::Posted,
@@ -23,6 +23,7 @@ use crate::{
     query::{Pairs, encoded},
     rpc,
     show::Moment,
+    unknown_targets::unknown_targets,
     view::View,
 };
 
@@ -58,7 +59,7 @@ impl ScopePage {
         let id = encoded(&policy.id);
         Self {
             frame: view
-                .frame(format!("Where and when “{}” applies", name(&policy)), Section::Records),
+                .frame(format!("Where and when “{}” applies", name(&policy)), Section::Policies),
             name: name(&policy),
             address: address(&policy.id),
             from: Moment::of_time(policy.effective_from, view.now),
@@ -76,7 +77,7 @@ impl ScopePage {
     }
 }
 
-pub(super) async fn show(view: View, Path(id): Path<String>) -> Response {
+pub(super) async fn show(view: View, Path(id): Path<EntityRef>) -> Response {
     let shown = async {
         let present = Present::read(&view, &id).await?;
         Ok(page(StatusCode::OK, &ScopePage::of(&view, present)))
@@ -84,15 +85,19 @@ pub(super) async fn show(view: View, Path(id): Path<String>) -> Response {
     view.answer(shown.await)
 }
 
-pub(super) async fn try_out(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
-    view.answer(tried(&view, &id, &form).await)
+pub(super) async fn try_out(Path(id): Path<EntityRef>, Posted { view, form }: Posted) -> Response {
+    view.answer_act(NOT_TRIED, tried(&view, &id, &form).await)
 }
 
-async fn tried(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> {
+const NOT_TRIED: &str = "Not tried";
+
+async fn tried(view: &View, id: &EntityRef, form: &Pairs) -> Result<Response, Status> {
     let present = Present::read(view, id).await?;
     let in_force = present.in_force().map(str::to_owned);
     let mut shown = ScopePage::of(view, present);
     let Some(cedar) = in_force.filter(|_| shown.may_try) else {
+        let why = "The policy is not active, or your role may not try it.";
+        shown.frame = shown.frame.failed(NOT_TRIED, why, None);
         return Ok(page(StatusCode::CONFLICT, &shown));
     };
     let tried = if form.text("do") == "without" {
@@ -109,7 +114,7 @@ async fn tried(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> 
     if let Err(error) = tried {
         let problem = Problem::of(&error);
         status = problem.status;
-        shown.frame = shown.frame.failed("Not tried", in_words(problem), Some("targets"));
+        shown.frame = shown.frame.failed(NOT_TRIED, in_words(problem), Some("targets"));
     }
     Ok(page(status, &shown))
 }

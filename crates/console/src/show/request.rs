@@ -2,8 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use super::tell::lists_whom;
-
 /// The maximum number of a value's characters that are shown without a click.
 const SHOWN: usize = 240;
 
@@ -43,15 +41,6 @@ pub(crate) fn arguments(question: &Map<String, Value>) -> Vec<Argument> {
     rows
 }
 
-/// The members of a context: `supplier.name`, without `context.` before it.
-pub(super) fn members(context: &Map<String, Value>) -> Vec<Argument> {
-    let mut rows = Vec::new();
-    for (name, value) in context {
-        add(&mut rows, quoted(name), value);
-    }
-    rows
-}
-
 fn place(row: &Argument) -> usize {
     match row.path.strip_prefix("context.").unwrap_or(&row.path) {
         "amount" => 0,
@@ -68,10 +57,8 @@ fn add(rows: &mut Vec<Argument>, path: String, value: &Value) {
                 add(rows, format!("{path}.{}", quoted(name)), value);
             }
         }
-        // A list of plain values is one row, unless the values name recipients.
-        Value::Array(items)
-            if has_members(items) || (!items.is_empty() && lists_whom(&path, items)) =>
-        {
+        // A list of plain values is one row.
+        Value::Array(items) if has_members(items) => {
             for (index, value) in items.iter().enumerate() {
                 add(rows, format!("{path}[{index}]"), value);
             }
@@ -122,8 +109,7 @@ mod tests {
             ("context.supplier.name", "A"),
             ("context.batch.\"a.b\"", "[\"c\",\"d\"]"),
             ("context.lines[0].text", &long),
-            ("context.payees[0]", "B"),
-            ("context.payees[1]", "C"),
+            ("context.payees", "[\"B\",\"C\"]"),
             ("context.accounts", "[]"),
             ("context.none", "null"),
             ("context.empty", "{}"),
@@ -134,9 +120,12 @@ mod tests {
         // The amount, then short members, then long or inner ones.
         let context: Vec<_> =
             shown.iter().map_while(|row| row.0.strip_prefix("context.")).collect();
-        let (short, inner) = context.split_at(5);
+        let (short, inner) = context.split_at(6);
         assert_eq!(short[0], "amount");
-        assert!(["none", "empty", "blank"].iter().all(|name| short.contains(name)), "{context:?}");
+        assert!(
+            ["none", "empty", "blank", "payees"].iter().all(|name| short.contains(name)),
+            "{context:?}"
+        );
         assert!(inner.iter().all(|path| path.contains(['.', '['])), "{context:?}");
         let cut = rows.iter().find_map(|row| row.cut.as_ref()).unwrap();
         assert_eq!((cut.0.len(), cut.1), (SHOWN, 1000));

@@ -1,4 +1,5 @@
-//! The second step of a stop: the consequences, the reason, and a name to type.
+//! The page that stops: the impact, a reason to choose, and one button. Only a stop of a whole tenant
+//! also requires a typed name.
 
 use askama::Template;
 use axum::{extract::RawQuery, response::Response};
@@ -6,23 +7,22 @@ use http::StatusCode;
 use tonic::Status;
 
 use super::{
-    blast::Blast,
+    impact::Impact,
     in_force::in_force_on,
     list::who_may,
     order::{self, Act},
     partly::partly,
+    reason::{self, REASONS},
     stopped::Stopped,
     target::Target,
-    underway::{self, Underway},
 };
 use crate::{
     form::{Posted, idempotency_key},
     frame::{Frame, Section},
-    known_names::known_names,
     page::{page, see},
     query::{Pairs, encoded},
     rpc,
-    unknown_action::unknown_action,
+    unknown_names::unknown_actions,
     view::View,
 };
 
@@ -32,11 +32,9 @@ struct Confirm {
     frame: Frame,
     target: Target,
     /// `None` if it could not be read now. The stop remains possible.
-    blast: Option<Blast>,
+    impact: Option<Impact>,
     /// The stops that already apply, as far as they could be read.
     already: Vec<Stopped>,
-    /// Pending requests and current permissions, as far as they are known.
-    underway: Option<Underway>,
     may_stop: bool,
     /// The warning that the action is unknown in the tenant and may be misspelt.
     warning: Option<String>,
@@ -44,8 +42,10 @@ struct Confirm {
     key: String,
     /// The member with an error.
     wrong: Option<&'static str>,
-    /// The text in the form.
+    /// The reasons to choose from, and the chosen one.
+    reasons: [&'static str; REASONS.len()],
     reason: String,
+    details: String,
 }
 
 const NOT_STOPPED: &str = "Not stopped";
@@ -65,8 +65,11 @@ pub(super) async fn confirm(view: View, RawQuery(query): RawQuery) -> Response {
 /// the action is known, or if names can't be read. The last case is not an error, because a stop is
 /// urgent.
 async fn misspelt(view: &View, target: &Target) -> Option<String> {
-    let action = target.actions.first().filter(|_| target.tool.is_none())?;
-    unknown_action(action, &known_names(view, &target.tenant_id).await?.actions)
+    if target.tool.is_some() {
+        return None;
+    }
+    let unknown = unknown_actions(view, &target.tenant_id, &target.actions).await;
+    unknown.into_iter().next().map(|unknown| unknown.warning)
 }
 
 async fn form(
@@ -76,16 +79,12 @@ async fn form(
 ) -> Result<Response, Status> {
     who_may(view)?;
     let target = Target::read(view, asked).await?;
-    let (blast, warning, already) =
-        tokio::join!(Blast::of(view, &target), misspelt(view, &target), already(view, &target));
-    if let Err(error) = &blast {
-        tracing::warn!(%error, "failed to read the consequences of a stop");
+    let impact = Impact::of_target(view, &target);
+    let (impact, warning, already) =
+        tokio::join!(impact, misspelt(view, &target), already(view, &target));
+    if let Err(error) = &impact {
+        tracing::warn!(%error, "failed to read the impact of a stop");
     }
-    let blast = blast.ok();
-    let underway = match &blast {
-        Some(blast) => underway::of(view, &target, blast).await,
-        None => None,
-    };
     let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     // Only a sent form sets the key and the reason. If another person's link set the key, a stop
     // would repeat the response to an earlier stop.
@@ -99,13 +98,15 @@ async fn form(
             None => frame,
         },
         may_stop: view.may(creates(&target)),
-        warning,
+        // An action that was used is not misspelt.
+        warning: warning.filter(|_| !impact.as_ref().is_ok_and(Impact::is_used)),
         already,
         target,
-        blast,
-        underway,
+        impact: impact.ok(),
         key: key.map_or_else(idempotency_key, Ok)?,
-        reason: sent.map_or("", |form| form.text("reason")).to_owned(),
+        reasons: REASONS,
+        reason: sent.map_or(REASONS[0], |form| form.text("reason")).to_owned(),
+        details: sent.map_or("", |form| form.text("details")).to_owned(),
         wrong,
     };
     Ok(page(status, &confirm))
@@ -131,20 +132,20 @@ pub(super) async fn act(Posted { view, form }: Posted) -> Response {
 }
 
 async fn acted(view: &View, asked: &Pairs) -> Result<Response, Status> {
-    let reason = asked.text("reason").trim();
+    let reason = reason::of(asked);
     if reason.is_empty() {
-        let text = "Say why, for the record and for whoever releases it.".to_owned();
+        let text = "Choose a reason. People read it before they release the stop.".to_owned();
         return form(view, asked, Some(("reason", text))).await;
     }
     let target = Target::read(view, asked).await?;
-    if !target.is_named(asked.text("name")) {
+    if target.is_whole_tenant() && !target.is_named(asked.text("name")) {
         let text =
             format!("The stop was not confirmed. Type {} exactly, to confirm.", target.name());
         return form(view, asked, Some(("name", text))).await;
     }
-    let acts = order::stop(view, &target, reason, asked.text("key")).await;
+    let acts = order::stop(view, &target, &reason, asked.text("key")).await;
     if acts.iter().any(|act| act.outcome.is_err()) {
-        return partly(view, target, acts, asked);
+        return partly(view, target, acts, (reason, asked.text("key")));
     }
     match acts.as_slice() {
         [Act { outcome: Ok(id), .. }] => Ok(see(&format!("/console/stop/{id}?did=stop"))),

@@ -17,8 +17,8 @@ const PAGES: usize = 4;
 /// Signals and quarantines in force, the newest first.
 pub(crate) struct InForce {
     pub(crate) stopped: Vec<Stopped>,
-    /// Whether there are newer stops that were not read.
-    pub(crate) cut: bool,
+    /// The number of newer stops that are not in the list.
+    pub(crate) more: usize,
 }
 
 /// The stops of a tenant, or of all tenants if none is given.
@@ -50,41 +50,45 @@ async fn of(
 ) -> Result<InForce, Status> {
     let (signals, quarantines) =
         tokio::try_join!(all_signals(view, signals), all_quarantines(view, quarantines))?;
-    let cut = signals.cut || quarantines.cut;
+    let more = signals.more + quarantines.more;
     let mut stopped = signals.stopped;
     stopped.extend(quarantines.stopped);
     stopped.sort_by_key(|stopped| std::cmp::Reverse(stopped.at));
-    Ok(InForce { stopped, cut })
+    Ok(InForce { stopped, more })
 }
 
 async fn all_signals(view: &View, asked: ListStopSignalsRequest) -> Result<InForce, Status> {
     let state = Some("active".to_owned());
-    let mut request = ListStopSignalsRequest { state, limit: Some(PAGE), ..asked };
-    let mut stopped = Vec::new();
+    let mut request = ListStopSignalsRequest { state, limit: Some(PAGE), count: true, ..asked };
+    let (mut stopped, mut total) = (Vec::new(), 0);
     for _ in 0..PAGES {
         let listed: ListStopSignalsResponse =
             view.calls.call(rpc::LIST_STOP_SIGNALS, &request).await?;
         stopped.extend(listed.stop_signals.into_iter().map(Stopped::from));
+        total = listed.total.unwrap_or(total);
         let Some(next) = listed.next_page_token else {
-            return Ok(InForce { stopped, cut: false });
+            return Ok(InForce { stopped, more: 0 });
         };
-        request.page_token = next;
+        (request.page_token, request.count) = (next, false);
     }
-    Ok(InForce { stopped, cut: true })
+    let more = usize::try_from(total).unwrap_or_default().saturating_sub(stopped.len());
+    Ok(InForce { stopped, more })
 }
 
 async fn all_quarantines(view: &View, asked: ListQuarantinesRequest) -> Result<InForce, Status> {
     let state = Some("active".to_owned());
-    let mut request = ListQuarantinesRequest { state, limit: Some(PAGE), ..asked };
-    let mut stopped = Vec::new();
+    let mut request = ListQuarantinesRequest { state, limit: Some(PAGE), count: true, ..asked };
+    let (mut stopped, mut total) = (Vec::new(), 0);
     for _ in 0..PAGES {
         let listed: ListQuarantinesResponse =
             view.calls.call(rpc::LIST_QUARANTINES, &request).await?;
         stopped.extend(listed.quarantines.into_iter().map(Stopped::from));
+        total = listed.total.unwrap_or(total);
         let Some(next) = listed.next_page_token else {
-            return Ok(InForce { stopped, cut: false });
+            return Ok(InForce { stopped, more: 0 });
         };
-        request.page_token = next;
+        (request.page_token, request.count) = (next, false);
     }
-    Ok(InForce { stopped, cut: true })
+    let more = usize::try_from(total).unwrap_or_default().saturating_sub(stopped.len());
+    Ok(InForce { stopped, more })
 }

@@ -55,8 +55,8 @@ struct StopPage {
     /// The state of the stops that the person just created.
     done: Option<StopState>,
     stopped: Vec<Active>,
-    /// Whether newer stops are missing.
-    cut: bool,
+    /// The number of newer stops that are not listed.
+    more: usize,
     may_stop: bool,
     sought: String,
     found: FoundActors,
@@ -66,7 +66,7 @@ struct StopPage {
 /// The state of stops that were just created.
 enum StopState {
     InForce,
-    /// The form was sent again, which creates no second stop.
+    /// The page was opened again later.
     Released,
 }
 
@@ -82,12 +82,12 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
     let found =
         async { if may_stop { find(view, &sought).await } else { Ok(FoundActors::default()) } };
     let parts = async { if may_stop { Ok(Some(parts(view).await?)) } else { Ok(None) } };
-    let ((stopped, cut), found, parts) = tokio::try_join!(stopped(view), found, parts)?;
+    let ((stopped, more), found, parts) = tokio::try_join!(stopped(view), found, parts)?;
     let stop = StopPage {
         frame: view.frame("Stop", Section::Stop),
-        done: done(query, &stopped, cut),
+        done: done(query, &stopped, more),
         stopped,
-        cut,
+        more,
         may_stop,
         sought,
         found,
@@ -98,15 +98,15 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
 
 /// The message about the stops that the address names: all are in force, or at least one was
 /// released.
-fn done(query: &Pairs, active: &[Active], cut: bool) -> Option<StopState> {
+fn done(query: &Pairs, active: &[Active], more: usize) -> Option<StopState> {
     let mut ids = query.all("stopped").peekable();
     ids.peek()?;
     let are_active = ids.all(|id| active.iter().any(|stop| stop.id == id));
-    match (are_active, cut) {
+    match (are_active, more) {
         (true, _) => Some(StopState::InForce),
-        (false, false) => Some(StopState::Released),
+        (false, 0) => Some(StopState::Released),
         // They may be on a page that is not shown.
-        (false, true) => None,
+        (false, _) => None,
     }
 }
 
@@ -183,7 +183,7 @@ async fn tools(view: &View) -> Result<Choices, Status> {
     Ok(choices(labelled, listed.next_page_token.as_deref()))
 }
 
-async fn stopped(view: &View) -> Result<(Vec<Active>, bool), Status> {
+async fn stopped(view: &View) -> Result<(Vec<Active>, usize), Status> {
     let in_force = in_force(view, view.shown_tenant()).await?;
     let subjects = in_force.stopped.iter().filter_map(|stopped| stopped.subject.clone());
     let names = Names::to_call(view, subjects.collect()).await;
@@ -194,5 +194,5 @@ async fn stopped(view: &View) -> Result<(Vec<Active>, bool), Status> {
         reason: stopped.reason,
         by: stopped.by,
     });
-    Ok((rows.collect(), in_force.cut))
+    Ok((rows.collect(), in_force.more))
 }

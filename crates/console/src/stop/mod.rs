@@ -1,21 +1,18 @@
-//! Stops: an agent's permissions are suspended immediately, and released later. The page shows the
-//! consequences first and requires a typed name.
+//! Stops: an agent's permissions are suspended immediately, and released later. One page shows the
+//! impact and has the button.
 
-mod blast;
 mod confirm;
 mod find;
+mod impact;
 mod in_force;
-mod known;
 mod list;
 mod one;
 mod order;
 mod partly;
-mod permits;
+mod reason;
 mod release;
-mod scope;
 mod stopped;
 mod target;
-mod underway;
 
 pub(crate) use in_force::{InForce, in_force, in_force_on};
 

@@ -1,4 +1,4 @@
-//! One stop: the suspended authority, the reason, the agents that know about it, and the release.
+//! One stop: the suspended authority, the reason, the refusals since, and the release.
 
 use askama::Template;
 use axum::{
@@ -8,12 +8,7 @@ use axum::{
 use http::StatusCode;
 use tonic::Status;
 
-use super::{
-    known::{self, Agent, MOST, Refused},
-    permits::{self, Permitted},
-    scope::StopScope,
-    stopped::Stopped,
-};
+use super::{impact::Impact, stopped::Stopped};
 use crate::{
     frame::{Frame, Section},
     names::Names,
@@ -24,29 +19,18 @@ use crate::{
     view::View,
 };
 
-/// The state of the agents that a stop concerns.
-struct Followed {
-    agents: Vec<Agent>,
-    permitted: Vec<Permitted>,
-    /// The number of further agents.
-    more: usize,
-    /// Whether other agents may have requested the stopped actions in decisions that were not read.
-    cut: bool,
-}
-
 #[derive(Template)]
 #[template(path = "stop_one.html")]
 struct StoppedPage {
     frame: Frame,
     /// The result of the person's last action.
-    done: Option<&'static str>,
+    done: Option<String>,
     what: String,
     stopped: Stopped,
     at: Option<Moment>,
     released_at: Option<Moment>,
-    followed: Option<Followed>,
-    /// The reason if `followed` is unknown.
-    unknown: &'static str,
+    /// `None` if it could not be read now.
+    impact: Option<Impact>,
     may_release: bool,
 }
 
@@ -62,42 +46,29 @@ pub(super) async fn show(
 async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
     let stopped = Stopped::read(view, id).await?;
     let names = Names::to_call(view, stopped.subject.iter().cloned().collect()).await;
-    let (followed, unknown) = if view.may(rpc::LIST_DECISIONS) {
-        let followed = followed(view, &stopped).await;
-        // If reading fails, the stop and its release are still shown.
-        let followed = followed
-            .inspect_err(|error| tracing::warn!(%error, "failed to read the agents of a stop"));
-        (followed.ok(), "This could not be read now. Reload the page.")
-    } else {
-        (None, "Your role may not read decisions. They show which agents were refused.")
-    };
+    let impact = Impact::of_stop(view, &stopped).await;
+    // If reading fails, the stop and its release are still shown.
+    let impact =
+        impact.inspect_err(|error| tracing::warn!(%error, "failed to read the impact of a stop"));
     let release = if stopped.is_signal { rpc::LIFT_STOP_SIGNAL } else { rpc::RELEASE_QUARANTINE };
     let what = stopped.what(&names);
     let shown = StoppedPage {
         frame: view.frame(format!("Stopped: {what}"), Section::Stop),
         done: match did {
-            "stop" if stopped.is_active => Some("It is stopped. Every decision on it is a denial."),
-            "release" if !stopped.is_active => Some(
-                "It is released. The suspended authority applies again, unless another stop suspends it.",
-            ),
+            "stop" if stopped.is_active => {
+                Some(format!("{what} is stopped. Every request for it is denied."))
+            }
+            "release" if !stopped.is_active => Some(format!(
+                "{what} is released. Its authority applies again, unless another stop suspends it."
+            )),
             _ => None,
         },
         what,
         at: Moment::of_time(stopped.at, view.now),
         released_at: Moment::of_time(stopped.changed_at, view.now).filter(|_| !stopped.is_active),
-        followed,
-        unknown,
+        impact: impact.ok(),
         may_release: stopped.is_active && view.may(release),
         stopped,
     };
     Ok(page(StatusCode::OK, &shown))
-}
-
-/// Reads the state of the agents. A background request of the script reads only the refusals.
-async fn followed(view: &View, stopped: &Stopped) -> Result<Followed, Status> {
-    let scope = StopScope::of(view, stopped).await?;
-    let agents = known::of(view, &scope).await?;
-    let permitted = if view.is_live() { Vec::new() } else { permits::of(view, &scope).await? };
-    let more = scope.agents.len().saturating_sub(MOST) + scope.others;
-    Ok(Followed { agents, permitted, more, cut: scope.cut })
 }

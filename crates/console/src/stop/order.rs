@@ -17,7 +17,7 @@ pub(super) struct Act {
 }
 
 /// Stops the target. Every act is tried, regardless of the result of the others, to stop as much as
-/// possible. With the same `key`, each act is done only once, however often the form is sent.
+/// possible. With the same `key`, each act is done only once while its stop is in force.
 pub(super) async fn stop(view: &View, target: &Target, reason: &str, key: &str) -> Vec<Act> {
     if let Some(subject) = target.subject.as_ref().filter(|_| target.is_signal()) {
         let outcome = signal(view, target, &subject.id, reason, key).await;

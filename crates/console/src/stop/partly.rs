@@ -10,7 +10,6 @@ use crate::{
     frame::{Frame, Section},
     page::page,
     problem::Problem,
-    query::Pairs,
     view::View,
 };
 
@@ -44,7 +43,7 @@ pub(super) fn partly(
     view: &View,
     target: Target,
     acts: Vec<Act>,
-    form: &Pairs,
+    (reason, key): (String, &str),
 ) -> Result<Response, Status> {
     let (mut suspended, mut failed, mut first) = (Vec::new(), Vec::new(), None);
     for act in acts {
@@ -60,14 +59,16 @@ pub(super) fn partly(
     if let Some(status) = first.filter(|_| suspended.is_empty()) {
         return Err(status);
     }
-    let title = format!("Only a part of {} is stopped", target.name());
+    let title = format!("Stop {}", target.what());
+    let heading = format!("Only a part of {} is stopped", target.name());
+    let text = "The actions that are not suspended are listed first.";
     let shown = PartlyPage {
-        frame: view.frame(title, Section::Stop),
+        frame: view.frame(title, Section::Stop).failed(heading, text, None),
         target,
         suspended,
         failed,
-        key: form.text("key").to_owned(),
-        reason: form.text("reason").to_owned(),
+        key: key.to_owned(),
+        reason,
     };
     Ok(page(StatusCode::MULTI_STATUS, &shown))
 }

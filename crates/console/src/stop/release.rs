@@ -31,11 +31,18 @@ struct Release {
     key: String,
 }
 
+const NOT_RELEASED: &str = "Not released";
+
 pub(super) async fn confirm(view: View, Path(id): Path<String>) -> Response {
-    view.answer(confirmation(&view, &id).await)
+    view.answer(confirmation(&view, &id, None).await)
 }
 
-async fn confirmation(view: &View, id: &str) -> Result<Response, Status> {
+/// Shows the form. `problem` is the error of a sent form.
+async fn confirmation(
+    view: &View,
+    id: &str,
+    problem: Option<&'static str>,
+) -> Result<Response, Status> {
     let stopped = Stopped::read(view, id).await?;
     // A stop that was already released is shown.
     if !stopped.is_active {
@@ -43,8 +50,13 @@ async fn confirmation(view: &View, id: &str) -> Result<Response, Status> {
     }
     let names = Names::to_call(view, stopped.subject.iter().cloned().collect()).await;
     let what = stopped.what(&names);
+    let frame = view.frame(format!("Release {what}"), Section::Stop);
+    let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     let release = Release {
-        frame: view.frame(format!("Release {what}"), Section::Stop),
+        frame: match problem {
+            Some(text) => frame.failed(NOT_RELEASED, text, Some("reason")),
+            None => frame,
+        },
         what,
         at: Moment::of_time(stopped.at, view.now),
         id: stopped.id,
@@ -52,20 +64,24 @@ async fn confirmation(view: &View, id: &str) -> Result<Response, Status> {
         by: stopped.by,
         key: idempotency_key()?,
     };
-    Ok(page(StatusCode::OK, &release))
+    Ok(page(status, &release))
 }
 
 pub(super) async fn act(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
-    view.answer_act("Not released", acted(&view, &id, form.one("key")).await)
+    let reason = form.text("reason").trim();
+    view.answer_act(NOT_RELEASED, acted(&view, &id, reason, form.one("key")).await)
 }
 
-async fn acted(view: &View, id: &str, key: Option<&str>) -> Result<Response, Status> {
-    let named = id.to_owned();
+async fn acted(view: &View, id: &str, reason: &str, key: Option<&str>) -> Result<Response, Status> {
+    if reason.is_empty() {
+        return confirmation(view, id, Some("Enter a reason for the release.")).await;
+    }
+    let (named, reason) = (id.to_owned(), Some(reason.to_owned()));
     if is_signal(id) {
-        let request = LiftStopSignalRequest { id: named };
+        let request = LiftStopSignalRequest { id: named, reason };
         view.calls.call_once::<_, StopSignal>(rpc::LIFT_STOP_SIGNAL, &request, key).await?;
     } else {
-        let request = ReleaseQuarantineRequest { id: named };
+        let request = ReleaseQuarantineRequest { id: named, reason };
         view.calls.call_once::<_, Quarantine>(rpc::RELEASE_QUARANTINE, &request, key).await?;
     }
     Ok(see(&format!("/console/stop/{id}?did=release")))

@@ -24,6 +24,7 @@ pub(crate) struct Stopped {
     pub(super) at: Option<Time>,
     /// Who released it.
     pub(super) released_by: Option<String>,
+    pub(super) release_reason: Option<String>,
     pub(super) changed_at: Option<Time>,
 }
 
@@ -41,6 +42,7 @@ impl From<StopSignal> for Stopped {
             by: signal.created_by,
             at: signal.created_at,
             released_by: signal.lifted_by,
+            release_reason: signal.lift_reason,
             changed_at: signal.updated_at,
         }
     }
@@ -60,6 +62,7 @@ impl From<Quarantine> for Stopped {
             by: quarantine.created_by,
             at: quarantine.created_at,
             released_by: quarantine.released_by,
+            release_reason: quarantine.release_reason,
             changed_at: quarantine.updated_at,
         }
     }

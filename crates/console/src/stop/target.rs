@@ -116,10 +116,23 @@ impl Target {
         self.subject.is_some() && self.delegation.is_none() && self.actions.is_empty()
     }
 
-    /// The text that a person types to confirm.
+    /// Whether the stop is of all authority of the tenant.
+    pub(super) fn is_whole_tenant(&self) -> bool {
+        self.subject.is_none() && self.delegation.is_none() && !self.is_of_some_actions()
+    }
+
+    /// Whether other actions stay permitted.
+    pub(super) fn is_of_some_actions(&self) -> bool {
+        !self.actions.is_empty() && self.actions.iter().all(|action| action != "*")
+    }
+
+    /// The name of the target. For a whole tenant, a person types it to confirm.
     pub(super) fn name(&self) -> &str {
         let named = self.subject.as_ref().or(self.delegation.as_ref().map(|d| &d.to));
         let named = named.or(self.tool.as_ref()).map(|named| named.name.as_str());
+        if self.is_whole_tenant() {
+            return short(&self.tenant_id);
+        }
         named.or(self.actions.first().map(String::as_str)).unwrap_or(short(&self.tenant_id))
     }
 
@@ -128,11 +141,17 @@ impl Target {
         typed::is_named(self.name(), typed)
     }
 
-    /// The stopped authority in a few words: `everything of invoice-bot`, `payment.* under a
-    /// delegation to invoice-bot`.
+    /// The stopped authority in a few words: `invoice-bot`, `payment.* under a delegation to
+    /// invoice-bot`.
     pub(super) fn what(&self) -> String {
-        let mut words =
-            if self.actions.is_empty() { "everything".to_owned() } else { self.actions.join(", ") };
+        if self.is_signal() {
+            return self.name().to_owned();
+        }
+        let mut words = if self.is_of_some_actions() {
+            self.actions.join(", ")
+        } else {
+            "everything".to_owned()
+        };
         if let Some(subject) = &self.subject {
             words.push_str(" of ");
             words.push_str(&subject.name);

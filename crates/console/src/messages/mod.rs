@@ -1,0 +1,16 @@
+//! The channels over which people get messages about requests: their list, and the form of one.
+
+mod channel;
+mod input;
+mod list;
+
+use axum::{Router, routing::get};
+
+use crate::Console;
+use input::LIST;
+
+pub(crate) fn router() -> Router<Console> {
+    Router::new()
+        .route(LIST, get(list::show).post(list::add))
+        .route("/console/messages/{id}", get(channel::show).post(channel::act))
+}

@@ -1,0 +1,137 @@
+//! The results of a search, in the groups of the page.
+
+use authority_model::proto::runtime::{
+    FoundApproval, FoundDecision, FoundPrincipal, FoundRecord, SearchResponse,
+};
+
+use crate::{
+    kinds::Kind,
+    names::{called, is_agent},
+    query::encoded,
+    show::{Moment, short},
+    text::{capitalized, outcome, reason, state},
+    view::View,
+};
+
+/// Results of the same sort.
+pub(super) struct Group {
+    pub(super) heading: &'static str,
+    pub(super) results: Vec<Found>,
+    /// Whether there are more results than these.
+    pub(super) has_more: bool,
+    /// The list with all results, if there is such a list.
+    pub(super) all: Option<String>,
+}
+
+/// A result.
+pub(super) struct Found {
+    /// The address of its page; `None` if it has none.
+    pub(super) path: Option<String>,
+    pub(super) name: String,
+    /// The action, or the id.
+    pub(super) code: String,
+    /// The outcome or the state: its class and its words.
+    pub(super) word: (String, String),
+    pub(super) about: String,
+    pub(super) at: Option<Moment>,
+}
+
+/// The groups with results.
+pub(super) fn groups(view: &View, sought: &str, answer: SearchResponse) -> Vec<Group> {
+    let sought = encoded(sought);
+    let groups = [
+        Group {
+            heading: "Decisions",
+            results: answer.decisions.into_iter().filter_map(|one| decision(view, one)).collect(),
+            has_more: answer.more_decisions,
+            all: Some(format!("/console/decisions?fact={sought}")),
+        },
+        Group {
+            heading: "Approval requests",
+            results: answer.approvals.into_iter().map(|one| approval(view, one)).collect(),
+            has_more: answer.more_approvals,
+            all: None,
+        },
+        Group {
+            heading: "Agents and people",
+            results: answer.principals.into_iter().map(|one| principal(view, one)).collect(),
+            has_more: answer.more_principals,
+            all: Some(format!("/console/records/principals?q={sought}")),
+        },
+        Group {
+            heading: "Other records",
+            results: answer.records.into_iter().map(|one| record(view, one)).collect(),
+            has_more: answer.more_records,
+            all: None,
+        },
+    ];
+    groups.into_iter().filter(|group| !group.results.is_empty()).collect()
+}
+
+fn decision(view: &View, found: FoundDecision) -> Option<Found> {
+    let decision = found.decision?;
+    let word = outcome(decision.decision);
+    let reason = reason(&decision.reason_code);
+    let reason = if reason.is_empty() { decision.reason_code } else { reason };
+    Some(Found {
+        path: Some(format!("/console/decisions/{}", encoded(&decision.decision_id))),
+        name: short(&decision.subject).to_owned(),
+        code: decision.action,
+        word: (word.to_owned(), word.to_owned()),
+        about: about([of_tenant(view, &decision.tenant_id), roles(&found.roles), reason]),
+        at: Moment::of_time(decision.evaluated_at, view.now),
+    })
+}
+
+fn approval(view: &View, found: FoundApproval) -> Found {
+    Found {
+        path: Some(format!("/console/approvals/{}", encoded(&found.approval_id))),
+        name: short(&found.subject).to_owned(),
+        code: found.action,
+        word: (format!("state {}", found.state), state(&found.state).to_owned()),
+        about: of_tenant(view, &found.tenant_id),
+        at: Moment::of_time(found.asked_at, view.now),
+    }
+}
+
+fn principal(view: &View, found: FoundPrincipal) -> Found {
+    let place = if is_agent(&found.principal_id) { "agents" } else { "records/principals" };
+    let name = called(&found.principal_id, &found.display_name).to_owned();
+    let display_name = Some(found.display_name).filter(|other| *other != name);
+    Found {
+        path: Some(format!("/console/{place}/{}", encoded(&found.principal_id))),
+        name,
+        code: String::new(),
+        word: (format!("state {}", found.state), capitalized(&found.state)),
+        about: about([of_tenant(view, &found.tenant_id), display_name.unwrap_or_default()]),
+        at: None,
+    }
+}
+
+fn record(view: &View, found: FoundRecord) -> Found {
+    let kind = Kind::of_id(&found.record_id);
+    let tenant = found.tenant_id.map(|tenant| of_tenant(view, &tenant)).unwrap_or_default();
+    Found {
+        path: kind.map(|kind| kind.address(&found.record_id)),
+        name: found.name.unwrap_or_else(|| short(&found.record_id).to_owned()),
+        code: String::new(),
+        word: (String::new(), String::new()),
+        about: about([tenant, capitalized(&found.entity_type.replace('_', " "))]),
+        at: None,
+    }
+}
+
+/// The tenant, if several tenants are shown.
+fn of_tenant(view: &View, tenant_id: &str) -> String {
+    if view.tenant().is_none() { short(tenant_id).to_owned() } else { String::new() }
+}
+
+/// The roles that have the value: `Payee, account`.
+fn roles(roles: &[String]) -> String {
+    capitalized(&roles.join(", "))
+}
+
+fn about<const N: usize>(parts: [String; N]) -> String {
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join(" · ")
+}

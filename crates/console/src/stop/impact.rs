@@ -1,0 +1,201 @@
+//! The impact of a stop, as the API describes it: delegations, agents, requests and permissions.
+
+use authority_model::proto::registry::{
+    GetStopImpactRequest, StopImpact, StoppedAgent, StoppedDelegation, StoppedPermission,
+};
+use tonic::Status;
+
+use super::{stopped::Stopped, target::Target};
+use crate::{
+    names::{Named, Names},
+    problem::is_absent,
+    rpc,
+    show::{Moment, counted},
+    view::View,
+};
+
+/// The impact of a stop, as a page shows it.
+#[derive(Default)]
+pub(super) struct Impact {
+    pub(super) delegations: Vec<EndedDelegation>,
+    pub(super) delegation_total: usize,
+    /// The agents, with the named principal first.
+    pub(super) agents: Vec<Agent>,
+    pub(super) agent_total: usize,
+    /// Whether the decisions could be counted.
+    pub(super) is_counted: bool,
+    /// Permissions that were valid when the stop began.
+    pub(super) permissions: Vec<Permission>,
+    pub(super) permission_total: usize,
+}
+
+pub(super) struct EndedDelegation {
+    pub(super) id: String,
+    pub(super) from: Named,
+    pub(super) to: Named,
+    pub(super) actions: String,
+    pub(super) state: String,
+}
+
+/// An agent that the stop concerns.
+pub(super) struct Agent {
+    pub(super) named: Named,
+    counts: StoppedAgent,
+    pub(super) last_decision: Option<Moment>,
+    pub(super) last_refused: Option<Moment>,
+}
+
+/// A permission that was valid when the stop began.
+pub(super) struct Permission {
+    pub(super) id: String,
+    pub(super) agent: Named,
+    pub(super) action: String,
+    pub(super) until: Option<Moment>,
+    /// The reported outcome.
+    pub(super) outcome: Option<String>,
+}
+
+impl Impact {
+    /// Whether an agent has used the stopped authority in the last 24 hours, or still may.
+    pub(super) fn is_used(&self) -> bool {
+        let is_used = |counts: &StoppedAgent| {
+            [counts.recent_decisions, counts.valid_permissions].into_iter().flatten().any(|n| n > 0)
+        };
+        self.agents.iter().any(|agent| is_used(&agent.counts))
+    }
+
+    /// Reads the impact that a stop of the target would have now.
+    pub(super) async fn of_target(view: &View, target: &Target) -> Result<Self, Status> {
+        let request = GetStopImpactRequest {
+            tenant_id: Some(target.tenant_id.clone()),
+            subject_id: target.subject.as_ref().map(|subject| subject.id.clone()),
+            delegation_id: target.delegation.as_ref().map(|delegation| delegation.id.clone()),
+            actions: target.actions.clone(),
+            ..GetStopImpactRequest::default()
+        };
+        Self::read(view, &request).await
+    }
+
+    /// Reads the impact of a stop. Empty if the named principal or delegation was removed since.
+    pub(super) async fn of_stop(view: &View, stopped: &Stopped) -> Result<Self, Status> {
+        let request = GetStopImpactRequest {
+            tenant_id: Some(stopped.tenant_id.clone()),
+            subject_id: stopped.subject.clone(),
+            delegation_id: stopped.delegation.clone(),
+            actions: stopped.action.iter().cloned().collect(),
+            at: stopped.at,
+            until: stopped.changed_at.filter(|_| !stopped.is_active),
+            limit: None,
+        };
+        match Self::read(view, &request).await {
+            Err(status) if is_absent(&status) => Ok(Self::default()),
+            read => read,
+        }
+    }
+
+    async fn read(view: &View, request: &GetStopImpactRequest) -> Result<Self, Status> {
+        let impact: StopImpact = view.calls.call(rpc::GET_STOP_IMPACT, request).await?;
+        let parties = impact.delegations.iter();
+        let parties = parties.flat_map(|one| [Some(&one.delegate_id), one.delegator_id.as_ref()]);
+        let agents = impact.agents.iter().map(|agent| &agent.id);
+        let ids = parties.flatten().chain(agents).cloned().collect();
+        let names = Names::to_call(view, ids).await;
+        Ok(Self {
+            delegation_total: total(impact.delegation_total),
+            agent_total: total(impact.agent_total),
+            permission_total: total(impact.valid_permissions.unwrap_or_default()),
+            is_counted: impact.decisions_counted,
+            delegations: impact.delegations.into_iter().map(|one| ended(one, &names)).collect(),
+            agents: impact.agents.into_iter().map(|one| Agent::of(view, one, &names)).collect(),
+            permissions: impact
+                .permissions
+                .into_iter()
+                .map(|one| Permission::of(view, one, &names))
+                .collect(),
+        })
+    }
+
+    pub(super) fn more_delegations(&self) -> usize {
+        self.delegation_total.saturating_sub(self.delegations.len())
+    }
+
+    pub(super) fn more_agents(&self) -> usize {
+        self.agent_total.saturating_sub(self.agents.len())
+    }
+
+    pub(super) fn more_permissions(&self) -> usize {
+        self.permission_total.saturating_sub(self.permissions.len())
+    }
+}
+
+impl Agent {
+    fn of(view: &View, counts: StoppedAgent, names: &Names) -> Self {
+        Self {
+            named: names.called(counts.id.clone()),
+            last_decision: Moment::of_time(counts.last_decision_at, view.now),
+            last_refused: Moment::of_time(counts.last_refused_at, view.now),
+            counts,
+        }
+    }
+
+    /// `2 requests`; `None` if no request waits for people.
+    pub(super) fn waiting(&self) -> Option<String> {
+        requests(self.counts.pending_approvals)
+    }
+
+    /// `2 requests`; `None` if no request is approved and unused.
+    pub(super) fn approved(&self) -> Option<String> {
+        requests(self.counts.approved_approvals)
+    }
+
+    /// `2 permissions`; `None` if none is valid, or if they could not be counted.
+    pub(super) fn permissions(&self) -> Option<String> {
+        let valid = self.counts.valid_permissions.filter(|valid| *valid > 0)?;
+        Some(counted(total(valid), "permission", "permissions"))
+    }
+
+    /// `2 decisions`; `None` if there was none, or if they could not be counted.
+    pub(super) fn decisions(&self) -> Option<String> {
+        let recent = self.counts.recent_decisions.filter(|recent| *recent > 0)?;
+        Some(counted(total(recent), "decision", "decisions"))
+    }
+
+    /// `once`, `5 times`; `None` if no request was refused, or if that is unknown.
+    pub(super) fn refused(&self) -> Option<String> {
+        match self.counts.refusals {
+            None | Some(0) => None,
+            Some(1) => Some("once".to_owned()),
+            Some(refusals) => Some(format!("{refusals} times")),
+        }
+    }
+}
+
+impl Permission {
+    fn of(view: &View, permission: StoppedPermission, names: &Names) -> Self {
+        Self {
+            id: permission.decision_id,
+            agent: names.called(permission.agent_id),
+            action: permission.action,
+            until: Moment::of_time(permission.valid_until, view.now),
+            outcome: permission.outcome,
+        }
+    }
+}
+
+fn ended(delegation: StoppedDelegation, names: &Names) -> EndedDelegation {
+    EndedDelegation {
+        from: names.called(delegation.delegator_id.unwrap_or_default()),
+        to: names.called(delegation.delegate_id),
+        actions: delegation.actions.join(", "),
+        state: delegation.state,
+        id: delegation.id,
+    }
+}
+
+fn requests(count: i32) -> Option<String> {
+    (count > 0).then(|| counted(total(count), "request", "requests"))
+}
+
+fn total(number: i32) -> usize {
+    usize::try_from(number).unwrap_or(0)
+}
