@@ -9,7 +9,7 @@ use authority_api::{
 };
 use authority_archive::Archives;
 use authority_config::Config;
-use authority_ids::{DecisionId, TenantId};
+use authority_ids::{DecisionId, DecisionRef};
 use authority_keys::Keys;
 use authority_process::clock::Clock;
 use authority_store::Store;
@@ -31,7 +31,7 @@ pub(super) const POLICY: (HeaderName, HeaderValue) = (
     header::CONTENT_SECURITY_POLICY,
     HeaderValue::from_static(
         "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
-         img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+         img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
 );
 /// The receipt pages.
@@ -110,10 +110,10 @@ impl Receipts {
     /// Returns the decision if the caller may see it, and a permit that limits the number of reads.
     pub(super) async fn read(
         &self,
-        decision_id: String,
+        decision_id: &DecisionRef,
         parts: &Parts,
     ) -> Result<(Read, SemaphorePermit<'_>), Box<Response>> {
-        let Ok(id) = DecisionId::parse(&decision_id) else { return Err(missing().into()) };
+        let Ok(id) = DecisionId::parse(decision_id) else { return Err(missing().into()) };
         let turn = self.turn().await?;
         let read = self.find(&id).await.map_err(|error| Box::new(refused(error)))?;
         let mut read = read.ok_or_else(|| Box::new(missing()))?;
@@ -128,7 +128,7 @@ impl Receipts {
             return Err(self.without_credential(&id, parts).into());
         }
         // Other callers get the same response as for an unknown receipt.
-        let own = caller.tenant().map(TenantId::as_str) == Some(&read.decision.tenant_id);
+        let own = caller.tenant().is_some_and(|own| read.decision.tenant_id == *own);
         let reads = own && caller.acts_for(&read.decision.subject) && may_read(&caller.kind);
         if !(caller.is_owner() || reads) {
             return Err(missing().into());
@@ -144,7 +144,7 @@ impl Receipts {
         let mut response = refused(IdentityError::NoCredential);
         if self.0.console
             && prefers_html(&parts.headers)
-            && let Ok(page) = (ForMembers { decision_id: id.to_string() }).render()
+            && let Ok(page) = (ForMembers { decision_id: id.clone() }).render()
         {
             let kind = HeaderValue::from_static("text/html; charset=utf-8");
             response.headers_mut().insert(header::CONTENT_TYPE, kind);
@@ -156,7 +156,7 @@ impl Receipts {
 
     /// Finds the decision in the tables or in the archive.
     async fn find(&self, id: &DecisionId) -> Result<Option<Read>, ApiError> {
-        if let Some(read) = read::decision(&self.0.store, id.to_string()).await? {
+        if let Some(read) = read::decision(&self.0.store, id.clone()).await? {
             return Ok(Some(read));
         }
         let archived = self.0.archives.find(&read::scope(), id).await?;

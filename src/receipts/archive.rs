@@ -18,7 +18,7 @@ pub(super) async fn read(store: &Store, archived: Archived) -> Result<Read, ApiE
         kid: stored.kid,
         signature: stored.signature,
         evaluated_at: summary.evaluated_at,
-        approval_id: entry.approval_id,
+        approval_id: entry.approval_id.map(String::from),
     };
     let pack = Pack {
         origin: summary.log_origin.to_owned(),

@@ -9,6 +9,7 @@ use axum::{
 
 use authority_api::error::{ApiError, ErrorCode};
 use authority_evidence::pack;
+use authority_ids::DecisionRef;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -24,7 +25,7 @@ const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 /// address.
 #[derive(Deserialize)]
 pub(super) struct At {
-    decision_id: String,
+    decision_id: DecisionRef,
     file: String,
 }
 
@@ -33,7 +34,7 @@ pub(super) async fn file(
     Path(At { decision_id, file }): Path<At>,
     parts: Parts,
 ) -> Response {
-    let (read, _turn) = match this.read(decision_id, &parts).await {
+    let (read, _turn) = match this.read(&decision_id, &parts).await {
         Ok(read) => read,
         Err(response) => return *response,
     };
@@ -44,7 +45,7 @@ pub(super) async fn file(
             Some(proof) => document(TEXT, proof),
             None => {
                 tracing::error!(
-                    decision.id = decision.id,
+                    decision.id = decision.id.as_str(),
                     "found an archived pack without a proof"
                 );
                 refused(ApiError::plain(ErrorCode::Internal))

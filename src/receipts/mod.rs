@@ -19,6 +19,7 @@ mod show;
 
 use askama::Template;
 use authority_api::error::ErrorCode;
+use authority_ids::DecisionRef;
 use axum::{
     Router,
     extract::{Path, State},
@@ -41,7 +42,7 @@ const ASSET_AGE: HeaderValue = HeaderValue::from_static("public, max-age=3600");
 /// also has the parameters of the console's page.
 #[derive(Deserialize)]
 struct At {
-    decision_id: String,
+    decision_id: DecisionRef,
 }
 
 impl Receipts {
@@ -72,7 +73,7 @@ async fn receipt(
     Path(At { decision_id }): Path<At>,
     parts: Parts,
 ) -> Response {
-    let (read, _turn) = match this.read(decision_id, &parts).await {
+    let (read, _turn) = match this.read(&decision_id, &parts).await {
         Ok(read) => read,
         Err(response) => return *response,
     };

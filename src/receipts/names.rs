@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use authority_ids::IdParts;
+use authority_ids::{DelegationRef, IdParts, PrincipalRef, TenantRef};
 use authority_model::schema::{delegations, principals, resources, tenants, tools};
 use authority_store::{Db, Error, RunQueryDsl};
 use diesel::prelude::*;
@@ -20,13 +20,17 @@ pub(super) struct Names {
     names: HashMap<String, String>,
     people: HashMap<String, String>,
     /// Delegator and delegate of each delegation of the chain.
-    links: HashMap<String, (String, String)>,
+    links: HashMap<DelegationRef, (PrincipalRef, PrincipalRef)>,
 }
 
 impl Names {
     /// Reads the names of the objects in this tenant's record.
-    pub(super) async fn read(db: &mut Db, tenant_id: &str, record: &Value) -> Result<Self, Error> {
-        let mut found = Self::default();
+    pub(super) async fn read(
+        db: &mut Db,
+        tenant_id: &TenantRef,
+        record: &Value,
+    ) -> Result<Self, Error> {
+        let (mut found, tenant_id) = (Self::default(), tenant_id.as_str());
         let texts = |value: &Value| {
             let items = value.as_array().into_iter().flatten().filter_map(Value::as_str);
             items.map(str::to_owned).collect::<Vec<_>>()
@@ -41,7 +45,7 @@ impl Names {
         let mut acting: Vec<String> = member("subject").into_iter().collect();
         for (id, from, to) in links {
             acting.extend([from.clone(), to.clone()]);
-            found.links.insert(id, (from, to));
+            found.links.insert(id.into(), (from.into(), to.into()));
         }
         let rows: Vec<(String, String, String)> = principals::table
             .filter(principals::tenant_id.eq(tenant_id).and(principals::id.eq_any(acting)))
@@ -78,8 +82,8 @@ impl Names {
     }
 
     /// The delegator and the delegate of a delegation.
-    pub(super) fn link(&self, id: &str) -> Option<(&str, &str)> {
-        self.links.get(id).map(|(from, to)| (from.as_str(), to.as_str()))
+    pub(super) fn link(&self, id: &DelegationRef) -> Option<&(PrincipalRef, PrincipalRef)> {
+        self.links.get(id)
     }
 }
 

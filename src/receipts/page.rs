@@ -14,6 +14,7 @@ use super::{
 use authority_crypto::sha256;
 use authority_decision::{Decision, Reason as Code, hidden::is_hidden, sentences};
 use authority_evidence::{digest_text, pack::evidence_id};
+use authority_ids::{DecisionId, DecisionRef, DelegationRef, PrincipalRef, TenantRef};
 
 #[derive(Template)]
 #[template(path = "receipts/page.html")]
@@ -23,7 +24,7 @@ pub(super) struct Receipt {
     headline: &'static str,
     reason: Reason,
     further_reasons: Vec<Reason>,
-    tenant_id: String,
+    tenant_id: TenantRef,
     tenant_name: Option<String>,
     asked: Vec<Fact>,
     evaluated_at: Moment,
@@ -34,7 +35,7 @@ pub(super) struct Receipt {
     conditions: Option<Conditions>,
     approval: Option<People>,
     outcome: Option<Outcome>,
-    decision_id: String,
+    decision_id: DecisionRef,
     record_digest: String,
     kid: String,
     signature: String,
@@ -62,13 +63,13 @@ struct Authority {
     kind: &'static str,
     id: String,
     chain_from_root: Vec<Link>,
-    actor: String,
+    actor: PrincipalRef,
     actor_name: Option<String>,
 }
 
 /// A delegation of the chain, with its delegator and delegate.
 struct Link {
-    id: String,
+    id: DelegationRef,
     parties: Option<(String, String)>,
 }
 
@@ -99,7 +100,7 @@ struct Seal {
 #[derive(Template)]
 #[template(path = "receipts/members.html")]
 pub(super) struct ForMembers {
-    pub(super) decision_id: String,
+    pub(super) decision_id: DecisionId,
 }
 
 /// The page for an unknown receipt. It does not echo the URL.
@@ -108,13 +109,14 @@ pub(super) struct ForMembers {
 pub(super) struct NotFound;
 
 /// The members of a request, in the order of the page.
-const REQUEST_MEMBERS: [(&str, &str); 9] = [
+const REQUEST_MEMBERS: [(&str, &str); 10] = [
     ("subject", "Subject"),
     ("action", "Action"),
     ("purpose", "Purpose"),
     ("resource_id", "Resource"),
     ("tool_id", "Tool"),
     ("delegation_id", "Delegation"),
+    ("on_behalf_of", "On behalf of"),
     ("workspace_id", "Workspace"),
     ("project_id", "Project"),
     ("approval_id", "Approval"),
@@ -146,7 +148,7 @@ impl Receipt {
             headline,
             reason: reasons.next()?,
             further_reasons: reasons.collect(),
-            tenant_id: record["tenant_id"].as_str()?.to_owned(),
+            tenant_id: record["tenant_id"].as_str()?.into(),
             tenant_name: name(record["tenant_id"].as_str()?),
             asked: request_facts(request, name),
             evaluated_at: Moment::of(decision.evaluated_at),
@@ -203,6 +205,11 @@ fn request_facts(request: &Value, name: impl Fn(&str) -> Option<String>) -> Vec<
         let text = request[*member].as_str()?;
         Some(Fact { label, value: visible(text), name: name(text) })
     });
+    let supported = request["supported_obligations"].is_array().then(|| {
+        let names = texts(&request["supported_obligations"]);
+        let value = if names.is_empty() { "none".to_owned() } else { visible(&names.join(", ")) };
+        Fact { label: "Supported obligations", value, name: None }
+    });
     let declared = [
         ("Declared effect", &request["action_declaration"]),
         ("Declared risk", &request["action_risk_classification"]),
@@ -215,7 +222,7 @@ fn request_facts(request: &Value, name: impl Fn(&str) -> Option<String>) -> Vec<
         });
         Some(Fact { label, value: values.collect::<Vec<_>>().join(", "), name: None })
     });
-    plain.chain(declared).collect()
+    plain.chain(supported).chain(declared).collect()
 }
 
 fn authority(
@@ -227,6 +234,7 @@ fn authority(
     let used = verdict["authority"].as_object()?;
     let called = |id: &str| name(id).unwrap_or_else(|| visible(id));
     let links = texts(&used["chain"]).into_iter().rev().map(|id| {
+        let id = DelegationRef::from(id);
         let parties = names.link(&id).map(|(from, to)| (called(from), called(to)));
         Link { id, parties }
     });
@@ -240,6 +248,6 @@ fn authority(
         id: used["id"].as_str()?.to_owned(),
         chain_from_root: links.collect(),
         actor_name: name(actor),
-        actor: actor.to_owned(),
+        actor: actor.into(),
     })
 }

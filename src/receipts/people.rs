@@ -1,6 +1,7 @@
 //! The approvals of a held decision, and the state of its request. Only a pending request can be
 //! approved or declined.
 
+use authority_ids::{ApprovalRef, DecisionRef};
 use authority_ledger::spending::{APPROVE, DECLINE, WITHDRAW};
 use authority_model::{
     proto::approval::{ApprovalAct, ApprovalPolicy},
@@ -14,7 +15,7 @@ use super::{
 };
 
 pub(super) struct People {
-    pub(super) id: String,
+    pub(super) id: ApprovalRef,
     pub(super) needed: String,
     /// The number of given and of required approvals: `1 of 2`.
     pub(super) progress: String,
@@ -27,9 +28,9 @@ pub(super) struct People {
     /// The final state, shown next to the headline; `None` while the request is pending.
     pub(super) became: Option<&'static str>,
     /// The held decision.
-    pub(super) held: String,
+    pub(super) held: DecisionRef,
     /// The decision that used the approval.
-    pub(super) used_by: Option<String>,
+    pub(super) used_by: Option<DecisionRef>,
     /// The address at which people decide the request, while it is pending.
     pub(super) decide: Option<String>,
 }
@@ -75,7 +76,7 @@ impl People {
             state: State::of(&approval, now),
             became: became(state(&approval, now)),
             held: approval.decision_id,
-            used_by: approval.used_by,
+            used_by: approval.used_by.map(DecisionRef::from),
             decide: (waits && console).then(|| format!("/console/approvals/{}", approval.id)),
             id: approval.id,
         }
@@ -172,13 +173,13 @@ mod tests {
             ..<_>::default()
         };
         Approval {
-            id: "svc:approval:1".to_owned(),
+            id: "svc:approval:1".into(),
             needed: 2,
             roles: vec![LEGAL.to_owned()],
             acts: verdicts.iter().map(act).collect(),
             state: state.to_owned(),
             policies: Vec::new(),
-            decision_id: "svc:decision:1".to_owned(),
+            decision_id: "svc:decision:1".into(),
             used_by: None,
             expires_at: at + TimeDelta::hours(24),
             updated_at: at,

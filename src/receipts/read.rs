@@ -1,5 +1,6 @@
 //! The data of a receipt: a decision's row, and rows that were added later.
 
+use authority_ids::{ApprovalRef, DecisionId, DecisionRef, PrincipalRef, TenantRef};
 use authority_model::{
     proto::approval::{ApprovalAct, ApprovalPolicy},
     schema::{approvals, decision_reports, decisions, policies, tenants},
@@ -34,9 +35,12 @@ pub(super) struct Read {
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = decisions, check_for_backend(diesel::pg::Pg))]
 pub(super) struct Decision {
-    pub(super) id: String,
-    pub(super) tenant_id: String,
-    pub(super) subject: String,
+    #[diesel(deserialize_as = String)]
+    pub(super) id: DecisionRef,
+    #[diesel(deserialize_as = String)]
+    pub(super) tenant_id: TenantRef,
+    #[diesel(deserialize_as = String)]
+    pub(super) subject: PrincipalRef,
     pub(super) record: Vec<u8>,
     pub(super) kid: String,
     pub(super) signature: Vec<u8>,
@@ -47,7 +51,8 @@ pub(super) struct Decision {
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = approvals, check_for_backend(diesel::pg::Pg))]
 pub(super) struct Approval {
-    pub(super) id: String,
+    #[diesel(deserialize_as = String)]
+    pub(super) id: ApprovalRef,
     pub(super) needed: i32,
     pub(super) roles: Vec<String>,
     pub(super) acts: Vec<ApprovalAct>,
@@ -55,7 +60,8 @@ pub(super) struct Approval {
     /// The policy statements that held the decision.
     pub(super) policies: Vec<ApprovalPolicy>,
     /// The held decision; `used_by` is the decision that used the approval.
-    pub(super) decision_id: String,
+    #[diesel(deserialize_as = String)]
+    pub(super) decision_id: DecisionRef,
     pub(super) used_by: Option<String>,
     pub(super) expires_at: DateTime<Utc>,
     pub(super) updated_at: DateTime<Utc>,
@@ -90,14 +96,18 @@ pub(super) fn scope() -> Scope {
 }
 
 /// Reads a decision; `None` if it does not exist.
-pub(super) async fn decision(store: &Store, id: String) -> Result<Option<Read>, Error> {
+pub(super) async fn decision(store: &Store, id: DecisionId) -> Result<Option<Read>, Error> {
     let read = store.read_tx(&scope(), async move |db| {
-        let decision: Option<Decision> =
-            decisions::table.find(&id).select(Decision::as_select()).first(db).await.optional()?;
+        let decision: Option<Decision> = decisions::table
+            .find(id.as_str())
+            .select(Decision::as_select())
+            .first(db)
+            .await
+            .optional()?;
         let Some(decision) = decision else { return Ok(None) };
         let pack = diesel::sql_query(PACK)
-            .bind::<Text, _>(&id)
-            .bind::<Text, _>(&decision.tenant_id)
+            .bind::<Text, _>(id.as_str())
+            .bind::<Text, _>(decision.tenant_id.as_str())
             .get_result(db)
             .await
             .optional()?;
@@ -109,19 +119,19 @@ pub(super) async fn decision(store: &Store, id: String) -> Result<Option<Read>, 
 impl Read {
     /// Reads the related rows of a decision, except its pack. The decision may be archived.
     pub(super) async fn beside(db: &mut Db, decision: Decision) -> Result<Self, Error> {
-        let tenant = tenants::table.find(&decision.tenant_id).select(tenants::receipts);
+        let tenant = tenants::table.find(decision.tenant_id.as_str()).select(tenants::receipts);
         let shown_to: Option<String> = tenant.first(db).await.optional()?;
         // The approval that a held decision opened, or the approval that an allow used.
         let about = approvals::table.filter(
             approvals::used_by
-                .eq(&decision.id)
+                .eq(decision.id.as_str())
                 .or(approvals::id.nullable().eq(&decision.approval_id)),
         );
         let mut approval = about.select(Approval::as_select()).first(db).await.optional()?;
         if let Some(approval) = &mut approval {
             name_policies(db, &mut approval.policies).await?;
         }
-        let report = decision_reports::table.find(&decision.id).select(Report::as_select());
+        let report = decision_reports::table.find(decision.id.as_str()).select(Report::as_select());
         let report = report.first(db).await.optional()?;
         // If the setting is unknown, the receipt is not public.
         let members_only = shown_to.as_deref() != Some("public");

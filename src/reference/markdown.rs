@@ -3,11 +3,9 @@
 //! HTML in the Markdown is text, and images are their descriptions: the output contains only the
 //! elements of Markdown. Comments are omitted.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt::Write as _};
 
-use pulldown_cmark::{
-    Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd, html::push_html,
-};
+use pulldown_cmark::{Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd};
 
 /// The target of a link.
 pub(super) enum Target {
@@ -41,15 +39,13 @@ pub(super) fn render(text: &str, target: &dyn Fn(&str) -> Target) -> Rendered {
         title: String::new(),
         sections: Vec::new(),
         in_table_head: false,
-        link_end: Vec::new(),
-        events: Vec::with_capacity(events.len()),
+        link_end: String::new(),
+        html: String::new(),
     };
     for (at, event) in events.iter().enumerate() {
-        page.add(event.clone(), &events[at + 1..]);
+        page.add(event, &events[at + 1..]);
     }
-    let mut html = String::new();
-    push_html(&mut html, page.events.into_iter());
-    Rendered { html, title: page.title, sections: page.sections }
+    Rendered { html: page.html, title: page.title, sections: page.sections }
 }
 
 /// Parses a page, with HTML as text and without comments.
@@ -74,56 +70,106 @@ struct Page<'a> {
     title: String,
     sections: Vec<Section>,
     in_table_head: bool,
-    /// The end of the current link.
-    link_end: Vec<Event<'a>>,
-    events: Vec<Event<'a>>,
+    /// The HTML that ends the current link.
+    link_end: String,
+    html: String,
 }
 
-impl<'a> Page<'a> {
-    /// Adds a parsed event, changed as the page needs it. `rest` are the events after it.
-    fn add(&mut self, event: Event<'a>, rest: &[Event<'a>]) {
+impl Page<'_> {
+    /// Adds an event. `rest` are the events after it.
+    fn add(&mut self, event: &Event, rest: &[Event]) {
         match event {
-            Event::Start(Tag::Heading { level, .. }) => self.heading(level, rest),
-            Event::Start(Tag::Link { link_type, dest_url, .. }) => {
-                self.link(link_type, &dest_url, rest);
-            }
-            Event::End(TagEnd::Link) => self.events.append(&mut self.link_end),
-            Event::Start(Tag::Image { .. }) | Event::End(TagEnd::Image) => {}
-            Event::Start(Tag::CodeBlock(_)) => self.html("<pre tabindex=\"0\">"),
-            Event::End(TagEnd::CodeBlock) => self.html("</pre>\n"),
-            Event::Start(Tag::Table(_)) => {
-                self.html(
-                    "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\">\n",
-                );
-                // Columns are not aligned: the content security policy permits no style attribute.
-                self.events.push(Event::Start(Tag::Table(Vec::new())));
-            }
-            Event::End(TagEnd::Table) => {
-                self.events.push(event);
-                self.html("</div>\n");
-            }
-            Event::Start(Tag::TableCell) if self.in_table_head => self.html("<th scope=\"col\">"),
-            Event::Start(Tag::TableHead) | Event::End(TagEnd::TableHead) => {
-                self.in_table_head = !self.in_table_head;
-                self.events.push(event);
-            }
-            other => self.events.push(other),
+            Event::Start(tag) => self.start(tag, rest),
+            Event::End(tag) => self.end(*tag),
+            Event::Text(text) => self.text(text),
+            Event::Code(text) => self.code(text),
+            Event::SoftBreak => self.html.push('\n'),
+            Event::HardBreak => self.html.push_str("<br />\n"),
+            Event::Rule => self.block("<hr />\n"),
+            // The parser's other extensions are off.
+            _ => {}
         }
     }
 
-    fn html(&mut self, html: &'static str) {
-        self.events.push(Event::Html(html.into()));
+    fn start(&mut self, tag: &Tag, rest: &[Event]) {
+        match tag {
+            Tag::Paragraph => self.block("<p>"),
+            Tag::Heading { level, .. } => self.heading(*level, rest),
+            Tag::BlockQuote(_) => self.block("<blockquote>\n"),
+            Tag::CodeBlock(_) => self.block("<pre tabindex=\"0\">"),
+            Tag::List(None) => self.block("<ul>\n"),
+            Tag::List(Some(1)) => self.block("<ol>\n"),
+            Tag::List(Some(first)) => self.block(&format!("<ol start=\"{first}\">\n")),
+            Tag::Item => self.block("<li>"),
+            // Columns are not aligned: the content security policy permits no style attribute.
+            Tag::Table(_) => self.block(
+                "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\">\n<table>",
+            ),
+            Tag::TableHead => {
+                self.in_table_head = true;
+                self.html.push_str("<thead><tr>");
+            }
+            Tag::TableRow => self.html.push_str("<tr>"),
+            Tag::TableCell if self.in_table_head => self.html.push_str("<th scope=\"col\">"),
+            Tag::TableCell => self.html.push_str("<td>"),
+            Tag::Emphasis => self.html.push_str("<em>"),
+            Tag::Strong => self.html.push_str("<strong>"),
+            Tag::Link { link_type, dest_url, .. } => self.link(*link_type, dest_url, rest),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        let html = match tag {
+            TagEnd::Paragraph => "</p>\n",
+            TagEnd::Heading(level) => {
+                let _ = writeln!(self.html, "</{level}>");
+                return;
+            }
+            TagEnd::BlockQuote(_) => "</blockquote>\n",
+            TagEnd::CodeBlock => "</pre>\n",
+            TagEnd::List(false) => "</ul>\n",
+            TagEnd::List(true) => "</ol>\n",
+            TagEnd::Item => "</li>\n",
+            TagEnd::Table => "</tbody></table>\n</div>\n",
+            TagEnd::TableHead => {
+                self.in_table_head = false;
+                "</tr></thead><tbody>\n"
+            }
+            TagEnd::TableRow => "</tr>\n",
+            TagEnd::TableCell if self.in_table_head => "</th>",
+            TagEnd::TableCell => "</td>",
+            TagEnd::Emphasis => "</em>",
+            TagEnd::Strong => "</strong>",
+            TagEnd::Link => {
+                self.html.push_str(&std::mem::take(&mut self.link_end));
+                return;
+            }
+            _ => return,
+        };
+        self.html.push_str(html);
+    }
+
+    /// Adds the beginning of an element that begins a line.
+    fn block(&mut self, html: &str) {
+        if !self.html.is_empty() && !self.html.ends_with('\n') {
+            self.html.push('\n');
+        }
+        self.html.push_str(html);
+    }
+
+    fn text(&mut self, text: &str) {
+        self.html.push_str(&escaped(text));
+    }
+
+    fn code(&mut self, text: &str) {
+        let _ = write!(self.html, "<code>{}</code>", escaped(text));
     }
 
     fn heading(&mut self, level: HeadingLevel, rest: &[Event]) {
         let text = text_before(TagEnd::Heading(level), rest);
         let id = self.id(&text);
-        self.events.push(Event::Start(Tag::Heading {
-            level,
-            id: Some(id.clone().into()),
-            classes: Vec::new(),
-            attrs: Vec::new(),
-        }));
+        self.block(&format!("<{level} id=\"{id}\">"));
         if level == HeadingLevel::H2 {
             self.sections.push(Section { id, text });
         } else if level == HeadingLevel::H1 && self.title.is_empty() {
@@ -158,25 +204,30 @@ impl<'a> Page<'a> {
                 Target::Address(address) => address,
                 Target::Source(path) => {
                     if text_before(TagEnd::Link, rest) != path {
-                        let code = Event::Code(path.into());
-                        self.link_end = vec![
-                            Event::Text(" (".into()),
-                            code,
-                            Event::Text(" in the source)".into()),
-                        ];
+                        self.link_end = format!(" (<code>{}</code> in the source)", escaped(&path));
                     }
                     return;
                 }
             },
         };
-        self.events.push(Event::Start(Tag::Link {
-            link_type,
-            dest_url: address.into(),
-            title: "".into(),
-            id: "".into(),
-        }));
-        self.link_end.push(Event::End(TagEnd::Link));
+        let _ = write!(self.html, "<a href=\"{}\">", escaped(&address));
+        self.link_end.push_str("</a>");
     }
+}
+
+/// Escapes a text for an element or an attribute.
+fn escaped(text: &str) -> String {
+    let mut html = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            other => html.push(other),
+        }
+    }
+    html
 }
 
 /// Returns the text before the end of an element.

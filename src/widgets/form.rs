@@ -1,6 +1,7 @@
 //! Reads the enquiry form.
 
 use authority_api::error::{ApiError, ErrorCode};
+use authority_ids::BrandRef;
 use authority_model::proto::programme::CaptureLeadRequest;
 use authority_programme::BRAND_SOURCE;
 use axum::{
@@ -14,7 +15,7 @@ const LARGEST: usize = 16 * 1024;
 const SOURCE: &str = "widget";
 
 /// The source of an enquiry under a brand.
-pub(super) fn source(brand_id: &str) -> String {
+pub(super) fn source(brand_id: &BrandRef) -> String {
     format!("{BRAND_SOURCE}{brand_id}")
 }
 

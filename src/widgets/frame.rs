@@ -2,6 +2,7 @@
 
 use authority_api::error::{ApiError, ErrorCode};
 use authority_crypto::random;
+use authority_ids::{BrandRef, ConsultantRef};
 use authority_model::colour::{Colour, LEAST_CONTRAST};
 use authority_programme::Brand;
 
@@ -23,8 +24,8 @@ pub(super) struct Frame {
 /// The brand under which an enquiry is sent, and its consultant.
 #[derive(Debug)]
 pub(super) struct Referrer {
-    pub(super) brand_id: String,
-    pub(super) consultant_id: String,
+    pub(super) brand_id: BrandRef,
+    pub(super) consultant_id: ConsultantRef,
 }
 
 impl Frame {
@@ -49,7 +50,7 @@ impl Frame {
     pub(super) fn of(brand: Brand) -> Result<Self, ApiError> {
         let plain = Self::plain()?;
         if brand.domain.as_deref().is_some_and(|domain| !is_name(domain)) {
-            tracing::error!(brand.id = brand.id, "found an invalid domain of a brand");
+            tracing::error!(brand.id = brand.id.as_str(), "found an invalid domain of a brand");
             return Err(ApiError::plain(ErrorCode::Internal));
         }
         let colour = |text: Option<String>| text.as_deref().and_then(Colour::parse);
@@ -105,9 +106,9 @@ mod tests {
 
     fn brand() -> Brand {
         Brand {
-            id: "svc:brand:1".to_owned(),
-            tenant_id: "svc:tenant:acme".to_owned(),
-            consultant_id: "svc:consultant:1".to_owned(),
+            id: "svc:brand:1".into(),
+            tenant_id: "svc:tenant:acme".into(),
+            consultant_id: "svc:consultant:1".into(),
             status: "active".to_owned(),
             brand_name: "Brand".to_owned(),
             primary_colour_hex: Some("#112233".to_owned()),

@@ -65,7 +65,7 @@ impl Widgets {
     ) -> Result<(Frame, AppliedLimits), ApiError> {
         let limits = self.0.programme.admit((self.0.client)(&parts.extensions)).await?;
         let Some(id) = query.of("brand") else { return Ok((Frame::plain()?, limits)) };
-        let brand = self.0.programme.brand(id).await?;
+        let brand = self.0.programme.brand(&id.into()).await?;
         Ok((Frame::of(brand.ok_or_else(|| ApiError::not_found("brand", id))?)?, limits))
     }
 }
@@ -128,7 +128,7 @@ async fn card(State(this): State<Widgets>, RawQuery(query): RawQuery, parts: Par
         let query = Query::read(query.as_deref())?;
         let (frame, limits) = this.frame(&parts, &query).await?;
         let id = query.of("consultant").unwrap_or_default();
-        let entry = this.0.programme.public_entry(id).await?;
+        let entry = this.0.programme.public_entry(&id.into()).await?;
         Ok((frame, limits, entry.ok_or_else(|| ApiError::not_found("consultant", id))?))
     };
     match found.await {
