@@ -4,6 +4,7 @@
 //! logged: it is a `config::Secret`, which prints as `***`.
 
 mod families;
+mod json_lines;
 mod lines;
 mod metrics;
 mod process;
@@ -27,9 +28,10 @@ use tracing_subscriber::{
 
 use authority_config::{LogFormat, Logs, Traces};
 
+use json_lines::JsonLines;
 use lines::WithRequestId;
 pub use lines::{in_request, of_request};
-pub use metrics::Metrics;
+pub use metrics::{Metrics, Quantiles};
 pub use recorder::Recorder;
 
 /// The name of a request's span.
@@ -70,10 +72,7 @@ fn layers(logs: &Logs, traces: Option<&Traces>, otherwise: &str) -> Result<Layer
     let lines = fmt::layer().with_writer(io::stderr);
     let lines = match format {
         LogFormat::Text => lines.with_target(false).map_event_format(WithRequestId).boxed(),
-        LogFormat::Json => {
-            let lines = lines.json().flatten_event(true).with_current_span(false);
-            lines.map_event_format(WithRequestId).boxed()
-        }
+        LogFormat::Json => lines.event_format(WithRequestId(JsonLines)).boxed(),
     };
     let wanted = filter.and(filter_fn(names_no_values)).and(filter_fn(is_no_request));
     // Not `Option<Layer>`: a `None` is a layer without a filter. If any layer has no filter, every

@@ -77,6 +77,30 @@ impl Recorder {
         self.0.write().entry(key.clone()).or_insert_with(first).clone()
     }
 
+    /// Adds up the histograms of a family with these labels. Returns the bounds of the buckets, and
+    /// the number of values up to each bound and above all bounds. `None` without a histogram.
+    pub(super) fn buckets(
+        &self,
+        name: &str,
+        is_counted: impl Fn(&Key) -> bool,
+    ) -> Option<(&'static [f64], Vec<u64>)> {
+        let all = self.0.read();
+        let found = all.iter().filter(|(key, _)| key.name() == name && is_counted(key));
+        let mut histograms = found.filter_map(|(_, series)| match series {
+            Series::Histogram(buckets) => Some(buckets),
+            Series::Counter(_) | Series::Gauge(_) => None,
+        });
+        let counts = |buckets: &Buckets| -> Vec<u64> {
+            buckets.counts.iter().map(|count| count.load(Ordering::Relaxed)).collect()
+        };
+        let first = histograms.next()?;
+        let mut sum = counts(first);
+        for histogram in histograms {
+            sum.iter_mut().zip(counts(histogram)).for_each(|(sum, count)| *sum += count);
+        }
+        Some((first.bounds, sum))
+    }
+
     /// Renders Prometheus' text format, ordered by name and labels.
     pub fn render(&self) -> String {
         let all: BTreeMap<Key, Series> =
@@ -173,6 +197,22 @@ mod tests {
     use metrics::{counter, gauge, histogram, with_local_recorder};
 
     use super::*;
+
+    #[test]
+    fn histograms_with_the_labels_are_added_up() {
+        let recorder = Recorder::default();
+        with_local_recorder(&recorder, || {
+            for (operation, seconds) in [("a", 0.001), ("a", 0.02), ("b", 20.0), ("c", 0.001)] {
+                histogram!("authority_request_seconds", "operation" => operation).record(seconds);
+            }
+            counter!("authority_request_seconds_of_another_kind").increment(1);
+        });
+        let is_counted = |key: &Key| key.labels().any(|label| label.value() != "c");
+        let (bounds, counts) = recorder.buckets("authority_request_seconds", is_counted).unwrap();
+        assert_eq!(bounds, REQUEST);
+        assert_eq!(counts, [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1]);
+        assert!(recorder.buckets("authority_recorder_batch_size", |_| true).is_none());
+    }
 
     #[test]
     fn the_text_is_as_prometheus_reads_it() {
