@@ -56,7 +56,7 @@ const LIMITS: [(&str, &str); 2] =
     [("RateLimit", "RateLimit"), ("RateLimit-Policy", "RateLimitPolicy")];
 
 /// Methods that read one tenant. The installation's owner belongs to no tenant and must name one.
-const OF_ONE_TENANT: [&str; 2] = ["ListEvents", "StreamEvents"];
+const OF_ONE_TENANT: [&str; 3] = ["ListEvents", "StreamEvents", "FindUnknownNames"];
 
 #[expect(
     clippy::disallowed_methods,

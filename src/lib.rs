@@ -9,5 +9,6 @@ pub mod receipts;
 pub mod reference;
 pub mod routes;
 pub mod telemetry;
+pub mod theme;
 pub mod transport;
 pub mod widgets;

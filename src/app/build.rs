@@ -22,7 +22,7 @@ use super::{
     error::Error,
     gauges::Gauges,
     host::{GRPC_LIMIT, RestHost},
-    named,
+    measure, named,
     overload::Overload,
     readiness::{self, Schema},
     served::{Served, client_of},
@@ -165,7 +165,8 @@ impl App {
             sequencer,
             shutdown: supervisor.shutdown().clone(),
         };
-        let ((mut ours, feeding), retention) = (wiring.registry()?, wiring.retention());
+        let deliveries = wiring.deliveries()?;
+        let ((mut ours, feeding), retention) = (wiring.registry(&deliveries)?, wiring.retention());
         let programme = wiring.programme();
         ours.extend(programme.services());
         let (decisions, watching) = wiring.decisions(&overload, recorder, heartbeat);
@@ -173,7 +174,6 @@ impl App {
         let (archiving, archiver) = wiring.archiving(&transparency);
         let pages = wiring.pages(&identity, &programme, client_of);
         checks.push(Check { name: "data_folder", ask: Box::new(transparency.room()) });
-        let deliveries = wiring.deliveries()?;
         let (events, numbering) = wiring.events(deliveries.clone());
         let directory = directory(checks, &supervisor, &identity, &keys, &graph, &url);
         ours.extend(decisions.into_iter().chain(events).chain([
@@ -191,11 +191,11 @@ impl App {
         let host = RestHost::new(&identity, open_api.rest, &clock, overload);
         let console = console(&store, &keys, &clock, &identity, provider.as_ref());
         let (entry, console) = Served { grpc, deciding, host, pages, console }.entry(&config)?;
-        let mut workers = vec![schema.worker(), feeding, programme.worker(), retention, archiver];
+        let mut workers = vec![schema.worker(), programme.worker(), retention, archiver];
         workers.push(readiness::grpc_health(health.clone(), named, directory));
         workers.extend(housekeeping(&store, &clock, &identity).into_iter().chain(console));
-        workers.extend(numbering.into_iter().chain(deliveries.workers()));
-        workers.extend(keys.workers().into_iter().chain(graph.workers()));
+        workers.extend(numbering.into_iter().chain(deliveries.workers()).chain(feeding));
+        workers.extend(keys.workers().into_iter().chain([graph.worker(), store.listener()]));
         workers.extend(recording.into_iter().chain(watching).chain(sealing));
         let app = Self { entry, graph, keys, store, provider, identity, health, gauges, archiving };
         Ok((app, workers))
@@ -217,6 +217,7 @@ fn console(
         identity: identity.clone(),
         provider: provider.cloned(),
         client: client_of,
+        latency: measure::latency,
     }
 }
 

@@ -29,6 +29,8 @@ pub enum Error {
     Roots(String),
     #[error("`nats.credentials`: {0}")]
     Nats(String),
+    #[error("{0}")]
+    Mail(String),
     #[error("`archive.url`: {0}")]
     Archive(String),
     /// A setting that needs a feature missing in this build.

@@ -16,8 +16,8 @@ const HEADERS: [(HeaderName, HeaderValue); 2] = [
     (
         header::CONTENT_SECURITY_POLICY,
         HeaderValue::from_static(
-            "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
-             frame-ancestors 'none'",
+            "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; base-uri 'none'; \
+             form-action 'none'; frame-ancestors 'none'",
         ),
     ),
     (header::VARY, HeaderValue::from_static("accept")),

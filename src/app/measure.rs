@@ -23,8 +23,19 @@ use tonic_types::StatusExt;
 use tower::{Layer, Service};
 
 use super::wrapped::{Around, Wrapped};
-use crate::{routes::ROUTES, telemetry::traces, transport::is_grpc};
+use crate::{
+    routes::ROUTES,
+    telemetry::{Metrics, Quantiles, traces},
+    transport::is_grpc,
+};
 use authority_api::error::ErrorCode;
+use authority_console::Latency;
+
+/// The family of the times of calls.
+const NAME: &str = "authority_request_seconds";
+/// The operations that make one decision, as their labels name them.
+const DECISIONS: [&str; 3] =
+    ["RuntimeService/Evaluate", "RuntimeService/Authorize", "DecisionService/EvaluateDecision"];
 
 /// The operation of a call without a known method: a page, or an unknown path.
 const OTHER: &str = "other";
@@ -98,11 +109,23 @@ impl Times {
 
 fn histogram(operation: &'static str, is_grpc: bool, status: StatusCode) -> Histogram {
     metrics::histogram!(
-        "authority_request_seconds",
+        NAME,
         "operation" => operation,
         "transport" => if is_grpc { "grpc" } else { "rest" },
         "status" => status.as_str().to_owned()
     )
+}
+
+/// Returns the time of the decisions of all tenants since this node started.
+pub(super) fn latency() -> Latency {
+    let Quantiles { count, p50, p99 } = Metrics::quantiles(NAME, |key| {
+        let has = |name: &str, is_it: &dyn Fn(&str) -> bool| {
+            key.labels().any(|label| label.key() == name && is_it(label.value()))
+        };
+        has("operation", &|operation| DECISIONS.contains(&operation))
+            && has("status", &|status| status == StatusCode::OK.as_str())
+    });
+    Latency { calls: count, p50, p99 }
 }
 
 impl MeasureLayer {

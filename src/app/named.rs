@@ -16,7 +16,7 @@ use authority_webhook::destination::{AddressRules, RuleError, UrlRules};
 use rustls::RootCertStore;
 use rustls_pki_types::{CertificateDer, pem::PemObject};
 
-use super::error::Error;
+use super::{error::Error, mail::mailer};
 
 /// The configured ring; `None` only in development, which creates one.
 pub(super) fn ring(config: &Config) -> Result<Option<KeyRing>, keys::Error> {
@@ -131,7 +131,9 @@ pub fn check(config: &Config) -> Result<(), String> {
     let issuers = issuers.map(|fault| format!("`programme.issuers`: {fault}"));
     let archive = config.archive.url.as_ref().and_then(|url| Bucket::open(url).err());
     let archive = archive.map(|fault| format!("`archive.url`: {fault}"));
-    let faults = [ring, address, owner, networks, roots, nats, push_key, issuer, issuers, archive];
+    let mail = mailer(config).err().map(|fault| fault.to_string());
+    let faults =
+        [ring, address, owner, networks, roots, nats, push_key, mail, issuer, issuers, archive];
     let faults: Vec<_> = faults.into_iter().flatten().collect();
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }

@@ -21,7 +21,7 @@ use crate::{
 };
 use authority_api::identity::dev_provider::{Holder, ISSUER};
 use authority_config::Config;
-use authority_ids::IdParts;
+use authority_ids::{IdParts, TenantRef};
 use authority_process::{shutdown, worker::Supervisor};
 use authority_store::embedded;
 
@@ -165,7 +165,8 @@ pub async fn with_app<T>(config: Config, act: impl AsyncFnOnce(&App) -> T) -> Re
     let parts = Parts::new(config, database.store.clone())?;
     let supervisor = parts.supervisor.clone();
     let (app, workers) = App::build(parts).await?;
-    supervisor.run(workers);
+    // The public URL of a command may differ from the server's. Its messages would have wrong links.
+    supervisor.run(workers.into_iter().filter(|worker| worker.name() != "messages"));
     let done = act(&app).await;
     supervisor.stop().await;
     drop(app);
@@ -184,7 +185,7 @@ impl App {
     /// `approver@acme.example`, never the owner.
     pub fn token(
         &self,
-        member: Option<(String, String)>,
+        member: Option<(TenantRef, String)>,
         email: Option<String>,
     ) -> Result<String, Failure> {
         self.issue(&match member {

@@ -15,8 +15,8 @@ use authority_model::service::{self, Service};
 use authority_process::{clock::Clock, compute::ComputePool, worker::Worker};
 use authority_programme::{Parts as ProgrammeParts, Programme};
 use authority_registry::{
-    ApiKeys, Approvals, Destinations, Dns, PersonalData, RealitySnapshots, Registry, SigningKeys,
-    SnapshotFeed, WebhookEndpoints, services as registry_services,
+    ApiKeys, Approvals, ChatPost, Destinations, Dns, MessageParts, PersonalData, RealitySnapshots,
+    Registry, SigningKeys, SnapshotFeed, WebhookEndpoints, messages, services as registry_services,
 };
 use authority_runtime::{
     Parts as RuntimeParts, ReceiptUrls, Settings as RuntimeSettings, recorder::Recorder,
@@ -28,11 +28,12 @@ use axum::Router;
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 
-use super::{error::Error, named, overload::Overload};
+use super::{error::Error, mail::mailer, named, overload::Overload};
 use crate::{
     directory::contract,
     receipts::{Peer, Receipts},
     reference::Reference,
+    theme,
     widgets::Widgets,
 };
 
@@ -60,7 +61,10 @@ pub(super) struct Wiring {
 }
 
 impl Wiring {
-    pub(super) fn registry(&self) -> Result<(Vec<Service>, Worker), Error> {
+    pub(super) fn registry(
+        &self,
+        deliveries: &Deliveries,
+    ) -> Result<(Vec<Service>, [Worker; 2]), Error> {
         let graph = Arc::clone(&self.graph);
         let registry = Registry {
             store: self.store.clone(),
@@ -83,12 +87,14 @@ impl Wiring {
         let approvals = Approvals { registry: registry.clone(), graph: Arc::clone(&self.graph) };
         let (feed, writer) = SnapshotFeed::new(self.store.clone());
         let snapshots = RealitySnapshots { registry: registry.clone(), feed };
+        let (channels, messaging) = self.messages(registry.clone(), deliveries.clone())?;
         let mut all = registry_services(registry.clone());
         all.extend([
             service::approval_service(Arc::new(approvals)),
             service::api_key_service(Arc::new(ApiKeys(registry.clone()))),
             service::key_service(Arc::new(SigningKeys(registry.clone()))),
             service::reality_snapshot_service(Arc::new(snapshots)),
+            channels,
             service::webhook_endpoint_service(Arc::new(WebhookEndpoints(registry.clone()))),
             service::personal_data_service(Arc::new(PersonalData {
                 registry,
@@ -96,7 +102,24 @@ impl Wiring {
                 archives: self.eraser(),
             })),
         ]);
-        Ok((all, writer))
+        Ok((all, [writer, messaging]))
+    }
+
+    /// Messages about approvals, by chat and e-mail.
+    fn messages(
+        &self,
+        registry: Registry,
+        deliveries: Deliveries,
+    ) -> Result<(Service, Worker), Error> {
+        Ok(messages(MessageParts {
+            registry,
+            post: Arc::new(move |ChatPost { url, body, public_only }| {
+                let (deliveries, body) = (deliveries.clone(), body.to_string().into());
+                async move { deliveries.post_to_chat(&url, body, public_only).await }.boxed()
+            }),
+            mailer: mailer(&self.config)?,
+            public_url: self.config.public_url(),
+        }))
     }
 
     /// Erases personal data by its age.
@@ -120,7 +143,7 @@ impl Wiring {
         overload: &Overload,
         recorder: Recorder,
         heartbeat: Duration,
-    ) -> ([Service; 4], [Worker; 4]) {
+    ) -> ([Service; 5], [Worker; 4]) {
         let settings = RuntimeSettings {
             receipts: ReceiptUrls::below(&self.config.public_url()),
             approval_ttl: APPROVAL_TTL,
@@ -157,14 +180,15 @@ impl Wiring {
         Archives::new(self.store.clone(), self.keys.clone(), self.bucket.clone())
     }
 
-    /// Receipts, widgets and the API's pages.
+    /// Receipts, widgets, the API's pages, and the look of all pages.
     pub(super) fn pages(&self, identity: &Identity, programme: &Programme, peer: Peer) -> Router {
         let (store, url) = (self.store.clone(), self.config.public_url());
         let (keys, archives) = (self.keys.clone(), self.archives());
         let (identity, clock) = (identity.clone(), self.clock.clone());
         let receipts = Receipts::new(store, keys, archives, &self.config, identity, peer, clock);
         let widgets = Widgets::new(programme.clone(), peer);
-        receipts.router().merge(widgets.router()).merge(Reference::new(contract(&url)).router())
+        let reference = Reference::new(contract(&url)).router();
+        receipts.router().merge(widgets.router()).merge(reference).merge(theme::router())
     }
 
     pub(super) fn transparency(&self) -> (Transparency, [Worker; 5]) {

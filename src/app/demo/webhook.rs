@@ -3,7 +3,7 @@
 use std::{fs, io, path::Path};
 
 use authority_config::{Config, DEMO_TENANT};
-use authority_ids::TenantId;
+use authority_ids::{EndpointRef, TenantId};
 use axum::Router;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -21,7 +21,7 @@ pub(crate) const FILE: &str = "demo-webhook.json";
 /// to keep the secret out of logs.
 #[derive(Serialize, Deserialize)]
 pub struct Webhook {
-    pub endpoint_id: String,
+    pub endpoint_id: EndpointRef,
     pub url: String,
     pub secret: String,
     /// The service's published keys.
@@ -63,11 +63,11 @@ pub async fn seed_at(
         None => {
             let body = json!({"tenant_id": tenant_id, "url": url, "description": DESCRIPTION});
             let made = client.call("POST", "/api/v1/webhook-endpoints", Some(body)).await?;
-            (text(&made["webhook_endpoint"]["id"]), text(&made["secret"]))
+            (text(&made["webhook_endpoint"]["id"]).into(), text(&made["secret"]))
         }
         Some(endpoint) if endpoint["state"] == "deleted" => return forget(folder),
         Some(endpoint) => {
-            let id = text(&endpoint["id"]);
+            let id = text(&endpoint["id"]).into();
             let secret = kept_or_new(&client, folder, &id).await?;
             (id, secret)
         }
@@ -77,8 +77,12 @@ pub async fn seed_at(
 }
 
 /// Returns the secret that an earlier run kept, or a new one if it is lost.
-async fn kept_or_new(client: &Client<'_>, folder: &Path, id: &str) -> Result<String, Error> {
-    if let Some(kept) = Webhook::read(folder).filter(|kept| kept.endpoint_id == id) {
+async fn kept_or_new(
+    client: &Client<'_>,
+    folder: &Path,
+    id: &EndpointRef,
+) -> Result<String, Error> {
+    if let Some(kept) = Webhook::read(folder).filter(|kept| kept.endpoint_id == *id) {
         return Ok(kept.secret);
     }
     let path = format!("/api/v1/webhook-endpoints/{id}:rotate-secret");
