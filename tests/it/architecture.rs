@@ -45,7 +45,16 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     (
         "app",
         &[
-            &["directory", "receipts", "reference", "routes", "telemetry", "transport", "widgets"],
+            &[
+                "directory",
+                "receipts",
+                "reference",
+                "routes",
+                "telemetry",
+                "theme",
+                "transport",
+                "widgets",
+            ],
             API,
             BASE,
         ],
@@ -57,6 +66,7 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("transport", &[&["config", "error", "telemetry"]]),
     ("telemetry", &[&["config", "process"]]),
     ("routes", &[]),
+    ("theme", &[]),
     // Api. `identity` uses the graph through a trait, and `graph` defines API keys.
     ("identity", &[&["error", "graph", "keys", "process", "rate_limit", "store"]]),
     ("idempotency", &[&["error", "identity", "keys", "process", "store"]]),

@@ -74,7 +74,7 @@ export async function opened({ javaScriptEnabled = true, ...options } = {}) {
 }
 
 /** A page at `path` on which this user has just signed in, with a session of its own. */
-export async function signIn(name, path = '/console', options = {}) {
+export async function signIn(name, path = '/console/approvals', options = {}) {
   const context = await opened(options);
   const page = await context.newPage();
   await page.goto(path);
@@ -86,7 +86,7 @@ export async function signIn(name, path = '/console', options = {}) {
 const sessions = new Map();
 
 /** A page at `path` on which this user is signed in, with a session that all these pages share. */
-export async function signedIn(name, path = '/console', options = {}) {
+export async function signedIn(name, path = '/console/approvals', options = {}) {
   if (!sessions.has(name)) sessions.set(name, signIn(name).then((page) => page.context().storageState()));
   const context = await opened({ storageState: await sessions.get(name), ...options });
   const page = await context.newPage();

@@ -2,12 +2,16 @@
 // kind. A new screen is therefore tested without being listed here.
 import { BASE } from './service.mjs';
 
+/** Lists on which many filters can be combined. All combinations are one kind. */
+const COMBINED = ['/console/approvals', '/console/decisions', '/console/agents'];
+
 /** A path with placeholders for record ids: `/console/approvals/{}`. */
 export function kind(link) {
   const { pathname, searchParams } = new URL(link, BASE);
   const part = (text) => (/[:@%]|[0-9a-f]{16}|[\w-]{30}/i.test(text) ? '{}' : text);
   const names = [...new Set(searchParams.keys())].sort();
-  return pathname.split('/').map(part).join('/') + (names.length > 0 ? `?${names}` : '');
+  const query = names.length > 1 && COMBINED.includes(pathname) ? 'several' : names;
+  return pathname.split('/').map(part).join('/') + (names.length > 0 ? `?${query}` : '');
 }
 
 // Sign-in pages, receipts and downloads are not screens.

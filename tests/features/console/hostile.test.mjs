@@ -38,9 +38,9 @@ function made(mark) {
       }
     }
   }
-  const scripts = [...document.scripts].filter(({ src }) => !new URL(src || 'x:').pathname.startsWith('/console/'));
+  const scripts = [...document.scripts].filter(({ src }) => !/^\/(console|theme)\//.test(new URL(src || 'x:').pathname));
   if (scripts.length > 0) found.push(`${scripts.length} scripts`);
-  if (document.querySelector('img, iframe, object, embed')) found.push('something embedded');
+  if (document.querySelector('img:not([src="/theme/icon.svg"]), iframe, object, embed')) found.push('something embedded');
   if (document.documentElement.hasAttribute(mark)) found.push('a script has run');
   // The value of a field is shown unchanged, and a note next to it lists the hidden characters.
   const shown = document.documentElement.cloneNode(true);

@@ -120,9 +120,13 @@ function tasks(javaScriptEnabled) {
 
   job('a filter is an address', async () => {
     const page = await as(APPROVER);
+    const filter = page.locator('.filter > summary');
+    await filter.click();
     await page.getByLabel('State').selectOption('declined');
     await page.getByRole('button', { name: 'Show' }).click();
     await page.waitForURL(/[?&]state=declined/);
+    await page.getByRole('link', { name: /^Remove the filter Declined/ }).waitFor();
+    await filter.click();
     assert.equal(await page.getByLabel('State').inputValue(), 'declined');
     await page.getByRole('link', { name: 'Clear' }).click();
     await page.waitForURL((url) => url.search === '');
@@ -152,6 +156,17 @@ function tasks(javaScriptEnabled) {
     await tab.goto('/console/approvals');
     assert.match(tab.url(), /\/dev-idp\/authorize/);
   });
+}
+
+/** Times are shown in the browser's zone, with the time in UTC as their title. */
+async function isLocal(id) {
+  const page = await signedIn(APPROVER, `/console/approvals/${id}`, { timezoneId: 'Australia/Eucla' });
+  const time = page.locator('main time[title$=" UTC"]').first();
+  const shown = await time.textContent();
+  assert.match(shown, /^\d+ [A-Z][a-z]+ \d{4}, \d\d:\d\d GMT\+8:45$/);
+  assert.equal(Date.parse(shown.replace('+8:45', '+0845')), Date.parse(await time.getAttribute('title')));
+  await page.getByText('Times are in the zone Australia/Eucla.').waitFor();
+  assert.deepEqual(await faults(page), []);
 }
 
 async function isNotDecided(id) {
@@ -191,5 +206,6 @@ describe('tasks', { concurrency: 2 }, () => {
   // Until it is made, each new request of the tenant lasts only a minute.
   before(async () => { expiring = await shortly(25_005); });
   scenario('what has expired is not decided', () => isNotDecided(expiring));
+  scenario('times are local', () => isLocal(expiring));
   describe('with and without scripts', { concurrency: 1 }, () => [true, false].forEach(tasks));
 });

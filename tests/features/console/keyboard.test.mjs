@@ -39,7 +39,7 @@ for (const javaScriptEnabled of [true, false]) {
   const how = javaScriptEnabled ? 'with the keys turned off' : 'without a script';
   scenario(`Tab and Enter alone approve a request, ${how}`, async () => {
     const id = await held(25_101);
-    const page = await signedIn(APPROVER, '/console', { javaScriptEnabled });
+    const page = await signedIn(APPROVER, '/console/approvals', { javaScriptEnabled });
     if (javaScriptEnabled) {
       await press(page, 'Tab', `document.activeElement.matches('[data-keys-switch]')`);
       await page.keyboard.press('Enter');
@@ -72,7 +72,7 @@ scenario('the first stop leads past the header', async () => {
 async function withClock() {
   const page = await (await opened()).newPage();
   await page.clock.install();
-  await page.goto('/console');
+  await page.goto('/console/approvals');
   await page.getByRole('button', { name: APPROVER }).click();
   await page.locator('html.js #inbox').waitFor();
   return page;

@@ -1,5 +1,6 @@
 //! Lists, exports, impact reports and idempotent calls while decisions are being removed.
 
+use diesel_async::SimpleAsyncConnection;
 use serde_json::{Value, json};
 
 use super::{TENANT, World};
@@ -115,4 +116,34 @@ async fn an_approval_of_then_is_still_shown() {
     let (status, shown) =
         world.reader(TENANT).await.get(&format!("/v1/decisions/{decision}")).await;
     assert_eq!((status, &shown["approval_state"]), (200, &json!("expired")), "{shown:#}");
+}
+
+/// Counts of usage stay when the counted decisions are removed, and are then not counted again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn removed_decisions_stay_counted() {
+    let world = World::start().await;
+    world.decided(6).await;
+    // The worker had passed this month before its decisions were stored.
+    let earlier = "UPDATE usage_cursor SET counted_until = time_bound('svc:decision:', now() - interval '1 year')";
+    world.app.database.run(earlier).await;
+    world.app.count_usage().await;
+    world.counted().await;
+    let usage = async || {
+        let path = "/api/v1/usage?tenant_id=acme&group_by=subject";
+        let (status, found) = world.owner().get(path).await;
+        assert_eq!(status, 200, "{found:#}");
+        found["usage"].clone()
+    };
+    let before = usage().await;
+    let counts =
+        ["allow", "require_approval", "deny"].map(|count| before[0][count].as_i64().unwrap());
+    assert_eq!((counts.iter().sum::<i64>(), &before[1]), (6, &Value::Null), "{before:#}");
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    world.run().await;
+    assert_eq!(world.count("decisions", "true").await, 0);
+    assert_eq!(usage().await, before);
+    let again = format!("SELECT recount_usage('{}-01')", world.month());
+    let refused = world.app.database.owner().await.batch_execute(&again).await.unwrap_err();
+    assert!(refused.to_string().contains("were removed"), "{refused}");
+    assert_eq!(usage().await, before);
 }

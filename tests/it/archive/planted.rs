@@ -30,7 +30,7 @@ async fn a_record_is_the_one_of_its_id() {
     let part = named(&world, "decisions-").await.remove(0);
     let part = world.parts().bucket.get(&part, MOST).await.unwrap();
     let line = lines(&part).unwrap().remove(0);
-    assert!(About::of(&line, TENANT).is_ok());
+    assert!(About::of(&line, &TENANT.into()).is_ok());
     let text = String::from_utf8(line).unwrap();
     for (was, planted) in [
         ("\"decision\":\"allow_with_constraints\"", "\"decision\":\"deny\""),
@@ -38,7 +38,7 @@ async fn a_record_is_the_one_of_its_id() {
     ] {
         let planted = text.replace(was, planted);
         assert_ne!(planted, text);
-        let why = About::of(planted.as_bytes(), TENANT).unwrap_err().to_string();
+        let why = About::of(planted.as_bytes(), &TENANT.into()).unwrap_err().to_string();
         assert!(why.contains("record"), "{why}");
     }
 }

@@ -8,8 +8,9 @@ use super::{StepResult, TENANT, World, removed, steps};
 
 const OTHER: &str = "svc:tenant:globex";
 /// The tables that removing a month reads or changes.
-const GUARDED: [&str; 14] = [
+const GUARDED: [&str; 15] = [
     "decisions",
+    "decision_facts",
     "evidence_packs",
     "decision_reports",
     "replay_proofs",

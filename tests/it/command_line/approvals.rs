@@ -31,7 +31,7 @@ async fn a_list_says_who_wants_what_why_and_until_when() {
         for part in [
             "svc:agent:acme:invoice-bot (Pays supplier invoices)",
             "payment.execute 25000",
-            "iban DE89",
+            "Account DE89",
             "approval_threshold_breach",
             "0 of 1",
             "(in 23 h)",
@@ -151,15 +151,18 @@ async fn another_question_than_the_one_seen_is_refused() {
     assert!(code == 1 && told.starts_with("error: approver_not_eligible: "), "{told}");
 }
 
-/// Like the console, the command line shows the payee and warns of a possible duplicate payment.
+/// Like the console, the command line shows a request as its tool declares, and the warnings.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_payment_that_may_be_made_twice_is_named_with_what_differs() {
+async fn a_payment_that_may_be_made_twice_is_a_warning() {
     let app = TestApp::seeded().await;
     let api_key = app.demo().await.api_key;
     let ask = |iban: &str, invoice: &str| {
         let mut ask = asking(25_000.0, "DE");
+        ask["context"]["payee"] = "Same AG".into();
         ask["context"]["iban"] = iban.into();
         ask["context"]["invoice"] = invoice.into();
+        ask["context"]["note"] = "please\u{202e} hurry".into();
+        ask["justification"] = "today\u{202e}\nstate      approved".into();
         ask
     };
     let held = async |ask: Value| {
@@ -168,48 +171,34 @@ async fn a_payment_that_may_be_made_twice_is_named_with_what_differs() {
     };
     let first = held(ask("DE89", "RE-417")).await;
     let (_, shown, _) = owner(&app, &format!("approvals show {first}")).await;
-    assert!(!shown.contains("same payment"), "{shown}");
-    assert!(shown.contains("about      iban DE89; invoice RE-417"), "{shown}");
+    for line in [
+        "title      Pay 25 000.00 EUR to “Same AG”",
+        "to decline Payment of 25 000.00 EUR to “Same AG”",
+        "           Account: DE89",
+        "           Invoice: RE-417",
+        r"agent says Note: please\u{202e} hurry",
+        r"asker says today\u{202e}\nstate      approved",
+        "first      no approved request to this payee in 90 days",
+    ] {
+        assert!(shown.contains(line), "{line} in {shown}");
+    }
+    assert!(!shown.contains("warning"), "{shown}");
+    let (_, listed, _) = owner(&app, "approvals").await;
+    assert!(listed.contains("Pay 25 000.00 EUR to “Same AG”; To Same AG"), "{listed}");
+    let second = held(ask("DE88", "RE-417")).await;
+    let (_, shown, _) = owner(&app, &format!("approvals show {second}")).await;
+    for reason in
+        ["this document is in another request", "this payee is known with another account"]
+    {
+        let (_, below) = shown.split_once(&format!("warning    {reason}")).unwrap();
+        let other = below.lines().nth(1).unwrap();
+        assert!(other.trim().starts_with(&format!("{first} pending, requested at ")), "{shown}");
+    }
+    // The act has the version of the shown presentation.
     let (code, _, told) =
         owner(&app, &format!("approvals decline {first} --yes --reason unclear")).await;
     assert_eq!(code, 0, "{told}");
-    // The second request has the same invoice, spelt differently, and another account.
-    let second = held(ask("DE88", "RE 417")).await;
-    let other = held(ask("DE88", "RE-418")).await;
-    let (_, shown, _) = owner(&app, &format!("approvals show {second}")).await;
-    let (_, warned) = shown.split_once("This may be the same payment as another request:").unwrap();
-    let lines: Vec<_> = warned.trim().lines().collect();
-    let line = lines.iter().find(|line| line.contains(&first)).unwrap();
-    for part in [
-        "declined, requested at ",
-        "same amount, invoice (written otherwise)",
-        "iban DE89",
-        "; declined: unclear",
-    ] {
-        assert!(line.contains(part), "{part} in {line}");
-    }
-    // The third request, which pays to the same account, is also in the list.
-    assert!(lines.iter().any(|line| line.contains(&other)), "{shown}");
-    // Neither a difference of one cent nor many other requests hide the duplicate. Approved
-    // requests come first. The requests that are not shown are counted.
-    let mut less = ask("DE88", "RE-417");
-    less["context"]["amount"] = json!(24_999.99);
-    let less = held(less).await;
-    let approver = app.person("svc:tenant:acme", "approver", "ann@example.org");
-    let (_, read) = approver.get(&format!("/api/v1/app/approvals/{second}")).await;
-    let given = json!({"request_digest": read["approval"]["request_digest"]});
-    let approve = format!("/api/v1/app/approvals/{second}/approve");
-    assert_eq!(approver.post(&approve, given).await.0, 200);
-    for attempt in 0..9 {
-        let mut more = ask("DE88", "RE-417");
-        more["context"]["attempt"] = attempt.into();
-        held(more).await;
-    }
-    let (_, shown, _) = owner(&app, &format!("approvals show {less}")).await;
-    let (_, warned) = shown.split_once("This may be the same payment as another request:").unwrap();
-    let lines: Vec<_> = warned.trim().lines().collect();
-    assert!(lines[0].contains(&second) && lines[0].contains("approved"), "{warned}");
-    assert_eq!((lines.len(), lines[8].trim()), (9, "and 2 more"), "{warned}");
+    let less = second.clone();
     // Approving a request that would now be denied is refused, because it would only make the
     // request void.
     let signal = json!({"tenant_id": "svc:tenant:acme", "actor_id": "svc:agent:acme:invoice-bot",

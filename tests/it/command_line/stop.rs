@@ -1,5 +1,4 @@
-//! `stop`, `quarantine`, `release`, `delegations revoke`: show the affected delegations and require
-//! a typed name.
+//! `stop`, `quarantine`, `release`, `delegations revoke`: show the impact and require a confirmation.
 
 use super::reads::{answering, ids, owner, with_token};
 use crate::support::{TestApp, asking};
@@ -12,11 +11,12 @@ async fn decision(app: &TestApp, api_key: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stop_shows_what_ends_and_waits_for_the_name() {
+async fn a_stop_shows_what_ends_and_waits_for_a_yes() {
     let app = TestApp::seeded().await;
     let demo = app.demo().await;
     let typed = format!("stop {BOT} --reason broken");
-    for answer in ["", "y\n", "support-bot\n"] {
+    assert_eq!(decision(&app, &demo.api_key).await, "allow: permission_granted");
+    for answer in ["", "n\n", "invoice-bot\n"] {
         let (code, _, told) = answering(&app, &typed, answer).await;
         assert_eq!(code, 1, "{told}");
         for part in [
@@ -24,13 +24,14 @@ async fn a_stop_shows_what_ends_and_waits_for_the_name() {
             "1 delegation is affected",
             &demo.delegation_id,
             "payment.* invoice.*",
-            "Type `invoice-bot` to stop it:",
+            "1 still permitted, 1 in the last 24 hours",
+            "Stop invoice-bot? [y/N]",
         ] {
             assert!(told.contains(part), "{part} in {told}");
         }
-        assert_eq!(decision(&app, &demo.api_key).await, "allow: permission_granted");
     }
-    let (code, printed, told) = answering(&app, &typed, "invoice-bot\n").await;
+    assert_eq!(decision(&app, &demo.api_key).await, "allow: permission_granted");
+    let (code, printed, told) = answering(&app, &typed, "y\n").await;
     assert_eq!(code, 0, "{told}");
     let id = printed.split_whitespace().next().unwrap().to_owned();
     // The command that is printed calls the same service.
@@ -59,8 +60,11 @@ async fn a_stop_shows_what_ends_and_waits_for_the_name() {
 
     let (code, _, told) = answering(&app, &format!("release {id}"), "n\n").await;
     assert!(code == 1 && told.contains("reason: broken"), "{told}");
-    let (code, printed, told) = answering(&app, &format!("release {id}"), "y\n").await;
+    let reasoned = format!("release {id} --reason repaired");
+    let (code, printed, told) = answering(&app, &reasoned, "y\n").await;
     assert!(code == 0 && printed == format!("{id}  lifted\n"), "{printed}{told}");
+    let (_, shown, _) = owner(&app, &format!("stop-signals show {id}")).await;
+    assert!(shown.contains("repaired"), "{shown}");
     assert_eq!(decision(&app, &demo.api_key).await, "allow: permission_granted");
 }
 
@@ -71,7 +75,7 @@ async fn an_agents_name_is_enough_and_an_unknown_one_is_refused_before_asking() 
     for unknown in ["invoice", "nobody", "svc:agent:acme:nobody"] {
         let typed = format!("stop {unknown} --reason broken");
         let (code, _, told) = answering(&app, &typed, "nobody\n").await;
-        assert!(code == 1 && !told.contains("Type `"), "{told}");
+        assert!(code == 1 && !told.contains("[y/N]"), "{told}");
         assert!(told.contains("principals list --principal-class agent --url http"), "{told}");
     }
     // Two tenants have an agent of this name, and the owner must give the full id.
@@ -118,7 +122,7 @@ async fn a_quarantine_is_of_what_is_named() {
     let (_, _, told) = answering(&app, all, "").await;
     assert!(told.contains("All authority of acme is") && told.contains("Type `acme`"), "{told}");
     let by_subject = format!("quarantine --subject {BOT} --reason review");
-    let (code, _, told) = answering(&app, &by_subject, "invoice-bot\n").await;
+    let (code, _, told) = answering(&app, &by_subject, "y\n").await;
     assert!(code == 0 && told.contains(&demo.delegation_id), "{told}");
     // This key may stop agents but may not read the delegations that are affected.
     let key = app.api_key("svc:tenant:acme", &["runtime:stop"]).await;

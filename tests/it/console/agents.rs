@@ -31,8 +31,12 @@ async fn agents_are_in_the_menu_and_found_by_a_part_of_their_name() {
     let page = admin.get("/console/agents").await;
     page.shows("<a href=\"/console/agents/svc%3Aagent%3Aacme%3Ainvoice-bot\">invoice-bot</a>");
     page.shows("Pays supplier invoices");
-    // People are not listed as agents.
-    assert!(!page.text.contains("Head of finance"), "{}", page.text);
+    // People are not listed as agents, but as their owners.
+    let heads = page.text.split("<th scope=\"row\">").skip(1);
+    let names = heads.filter_map(|row| row.split("</th>").next());
+    assert!(!names.collect::<String>().contains("Head of finance"), "{}", page.text);
+    page.shows("data-head=\"Owner\"><a href=\"/console/agents/svc");
+    page.shows("Head of finance</a>");
     let page = admin.get("/console/agents?q=SUPPORT").await;
     page.shows("support-bot");
     assert!(!page.text.contains("invoice-bot"), "{}", page.text);
@@ -72,11 +76,11 @@ async fn the_headers_stop_is_on_what_the_page_is_about() {
         let reads = ("quiet".to_owned(), "/console/stop".to_owned());
         assert_eq!(halt(&page.text), reads, "{path}");
     }
-    // The next page shows the affected delegations and requires the name.
-    for (path, typed) in [(&subject, "invoice-bot"), (&under, "invoice-bot")] {
+    // The next page shows the affected delegations. A release undoes a stop: no name is typed.
+    for path in [&subject, &under] {
         let page = admin.get(path).await;
         page.shows("<h2 id=\"ends\">Effects</h2>");
-        page.shows(&format!("Type <strong>{typed}</strong> to confirm"));
+        assert!(!page.text.contains("to confirm"), "{}", page.text);
     }
 }
 
@@ -85,7 +89,7 @@ async fn a_stop_says_what_waits_and_what_is_still_permitted() {
     let console = Console::start().await;
     let mut admin = console.signed_in(ADMIN).await;
     let confirm = format!("/console/stop/confirm?subject={AGENT}");
-    admin.get(&confirm).await.shows("No request is open, and no permit is valid.");
+    admin.get(&confirm).await.shows("No request in the last 24 hours.");
     console.held(25_000.0).await;
     console.held(26_000.0).await;
     let question = crate::support::asking(1_200.0, "DE");
@@ -96,12 +100,14 @@ async fn a_stop_says_what_waits_and_what_is_still_permitted() {
     page.shows(
         "<a href=\"/console/approvals?agent=svc%3Aagent%3Aacme%3Ainvoice-bot\">2 requests</a>",
     );
-    page.shows("1 valid permit: ");
+    page.shows("Still valid: 1 permission.");
+    page.shows("1 valid permission</summary>");
     assert!(!page.text.contains("Approved and not used yet"), "{}", page.text);
     page.shows(&format!("<a href=\"{permit}\"><code>payment.execute</code></a>"));
     // The consequences of a stop do not list requests and permits of other actions.
     let page = admin.get(&format!("{confirm}&action=refund.*")).await;
-    page.shows("No request is open, and no permit is valid.");
+    page.shows("No request in the last 24 hours.");
+    assert!(!page.text.contains("requests</a>"), "{}", page.text);
     let page = admin.get("/console/stop/confirm?action=payment.execute").await;
     page.shows("2 requests</a>");
     let approved = console.held(27_000.0).await;
@@ -121,6 +127,6 @@ async fn a_stop_says_what_waits_and_what_is_still_permitted() {
     let page = admin.get(&confirm).await;
     page.shows("invoice-bot is stopped already.");
     page.shows(">pays twice</a>");
-    // After a stop, the permits have ended. The page still shows the pending requests.
-    page.shows("nobody can approve what waits");
+    // The page still shows the pending requests.
+    page.shows("waiting requests can't be approved");
 }

@@ -23,9 +23,13 @@ async fn a_request_is_approved_in_three_steps() {
     page.shows(
         "If it is approved now, it will be <strong class=\"verdict allowed\">allowed</strong>",
     );
+    let then = "If you approve, invoice-bot can do this once, until ";
+    page.shows(then);
+    page.shows("It has to ask again.");
     let path = format!("/console/approvals/{id}/approve");
     let confirm = browser.get(&path).await;
     confirm.shows("25\u{202f}000.00\u{202f}EUR");
+    confirm.shows(then);
     let form = confirm.form_with(&path, "text", "as agreed");
     let done = browser.post(&path, &form).await;
     assert_eq!(done.status, 200);
@@ -164,8 +168,7 @@ async fn several_are_approved_only_if_each_was_opened() {
     let page = browser.get(&two).await;
     page.shows("2 requests");
     // The list shows the differences between the requests in place of their common action.
-    page.shows("<code>context.invoice</code>");
-    page.shows(">INV-12000.5</a>");
+    page.shows("<span class=\"dim\">Invoice</span> <bdi>INV-12000.5</bdi>");
     page.shows("23\u{202f}000.50\u{202f}EUR");
     let mut form = page.form(several);
     // The form has one more request than the page listed.

@@ -19,9 +19,9 @@ async fn each_scope_and_role_is_explained_beside_it() {
         page.shows(&format!("<span>{scope}<span class=\"dim\">{sentence}</span></span></label>"));
     }
     assert_eq!(page.text.matches("name=\"m.scopes\"").count(), 9, "{}", page.text);
-    // The agents that the key can be bound to are listed by name.
-    page.shows("<li>Pays supplier invoices <code>svc:agent:acme:invoice-bot</code>");
-    assert!(!page.text.contains("<li>Head of finance <code>"), "{}", page.text);
+    // The agents that the key can be bound to are chosen by name.
+    page.shows("<span>invoice-bot (Pays supplier invoices) <span class=\"dim\">svc:agent:acme:invoice-bot</span>");
+    assert!(!page.text.contains("<span>Head of finance <span"), "{}", page.text);
     // The user menu explains the role of the signed-in user.
     page.shows("stops agents, ends delegations, and manages API keys");
     let mut owner = console.signed_in(OWNER).await;

@@ -58,6 +58,22 @@ async fn a_filter_is_an_address() {
         let refused = browser.get(&format!("/console/decisions/export?{other}")).await;
         assert_eq!(refused.status, 400, "{other}: {}", refused.text);
     }
+    let rows = browser.get("/console/decisions/export?format=csv&outcome=deny").await;
+    let name = "attachment; filename=\"decisions.csv\"";
+    assert_eq!(rows.headers["content-disposition"].to_str().unwrap(), name);
+    let rows: Vec<&str> = rows.text.split_terminator("\r\n").collect();
+    assert_eq!(rows.len(), 3, "{rows:#?}");
+    assert!(rows[0].starts_with("evaluated_at,decision_id,"), "{rows:#?}");
+    assert!(rows[1].contains(&format!(",{denied},")), "{rows:#?}");
+    assert!(rows[2].contains(",true,1,"), "{rows:#?}");
+    let refused = browser.get("/console/decisions/export?format=xml").await;
+    assert_eq!(refused.status, 400, "{}", refused.text);
+    let page = browser.get("/console/decisions?outcome=deny&action=payment.execute").await;
+    page.shows("1\u{202f}200.00\u{202f}EUR</td>");
+    page.shows("href=\"/console/decisions?action=payment.execute\"><span class=\"hidden\">Remove the filter </span>Denied ");
+    page.shows(
+        "href=\"/console/decisions/export?format=csv&amp;action=payment.execute&amp;outcome=deny\"",
+    );
     let none = browser.get("/console/decisions/export?from=2020-01-01&to=2020-12-31").await;
     assert_eq!(none.text.lines().count(), 1, "{}", none.text);
     let disposition = export.headers["content-disposition"].to_str().unwrap();

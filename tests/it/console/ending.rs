@@ -90,10 +90,11 @@ async fn a_delegation_without_limits_is_made_after_the_form_said_so() {
     let from = delegation(&console).await["delegator_id"].as_str().unwrap().to_owned();
     let mut owner = owner(&console).await;
     let page = owner.get(CREATE).await;
-    // Ids are suggested and JSON has an example. The tenant is required if it is not known.
-    page.shows("list=\"list-principals\"");
-    page.shows(&format!("<option value=\"{BOT}\">"));
-    page.shows("&quot;window_seconds&quot;:86400}</code>");
+    // Records are chosen by name, and limits have a field for each part. The tenant is required if
+    // it is not known.
+    page.shows("<select id=\"m.delegator_id\"");
+    page.shows(&format!("<option value=\"{BOT}\">invoice-bot (Pays supplier invoices)</option>"));
+    page.shows("<option value=\"86400\">a day</option>");
     page.shows("Tenant ID <span class=\"dim\">(required)</span>");
     let mut form = page.form(CREATE);
     for (name, value) in [
@@ -219,7 +220,7 @@ async fn what_is_wrong_is_said_in_words_and_before_what_is_permitted() {
     let mut owner = owner(&console).await;
     let page = owner.get(CREATE).await;
     // The only tenant is filled in, and its slug is also accepted.
-    page.shows("name=\"m.tenant_id\" value=\"svc:tenant:acme\"");
+    page.shows("<option value=\"svc:tenant:acme\" selected>");
     let form = |members: &[(&str, &str)]| {
         let mut form = page.form(CREATE);
         let usual =
@@ -233,10 +234,10 @@ async fn what_is_wrong_is_said_in_words_and_before_what_is_permitted() {
     assert_eq!(refused.status, 400, "{}", refused.text);
     refused.shows("`100 EUR` must be an amount in digits, without a currency or separators");
     assert!(!refused.text.contains("does not match"), "{}", refused.text);
-    let until = [("m.delegate_id", BOT), ("m.expires_at", "2030-01-01")];
+    let until = [("m.delegate_id", BOT), ("m.expires_at", "next year")];
     let refused = owner.post(CREATE, &form(&until)).await;
     assert_eq!(refused.status, 400, "{}", refused.text);
-    refused.shows("must be a date and a time in UTC, such as 2026-11-24T09:00:00Z");
+    refused.shows("must be a day, such as 2026-12-31");
     // An unknown delegate is reported before any confirmation. The line ends of a browser are not
     // hidden characters.
     let unknown = [("m.delegate_id", "svc:agent:acme:nobody"), ("m.purposes", "")];
@@ -248,7 +249,7 @@ async fn what_is_wrong_is_said_in_words_and_before_what_is_permitted() {
     refused.shows("id=\"wrong-m.delegate_id\">is unknown");
     // The form is long. Errors are also listed above it, with links to the fields.
     refused.shows("id=\"problem\" tabindex=\"-1\" autofocus>");
-    refused.shows("<li><a href=\"#m.delegate_id\">Delegate ID</a>: is unknown</li>");
+    refused.shows("<li><a href=\"#m.delegate_id\">Who may act</a>: is unknown</li>");
     for text in ["Without limits", "It has characters that cannot be seen"] {
         assert!(!refused.text.contains(text), "{text}: {}", refused.text);
     }

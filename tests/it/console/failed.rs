@@ -1,5 +1,7 @@
 //! An act that failed comes first on its page: in the title, in the heading and in the focus.
 
+use serde_json::json;
+
 use super::{
     APPROVER, Console,
     browser::{Browser, Page},
@@ -39,10 +41,11 @@ async fn a_stop_that_failed_is_first_on_the_page() {
     let mut admin = console.signed_in(("admin", "admin@acme.example")).await;
     let (agent, action) = (format!("{STOP}?subject={BOT}"), format!("{STOP}?action=payment.*"));
     for (path, name, reason, field) in [
-        (agent.as_str(), "invoice-bo", "pays twice", "name"),
-        (agent.as_str(), "invoice-bot", " ", "reason"),
+        // A whole tenant.
+        (STOP, "acm", "pays twice", "name"),
+        (agent.as_str(), "", " ", "reason"),
         // A quarantine has the same page.
-        (action.as_str(), "payment", "the bank is away", "name"),
+        (action.as_str(), "", " ", "reason"),
     ] {
         let page = sent(&mut admin, path, &[("name", name), ("reason", reason)]).await;
         assert_failure_first(&page, 400, "Not stopped");
@@ -79,7 +82,12 @@ async fn every_other_act_that_failed_is_first_on_its_page() {
     let (_, listed) = api.get("/api/v1/policies?state=active").await;
     let active = listed["policies"][0]["id"].as_str().unwrap();
     let wrong = [("name", "another"), ("m.reason", "left")];
+    let other = "svc:agent:acme:support-bot";
+    let signal = json!({"tenant_id": "svc:tenant:acme", "actor_id": other, "reason": "a test"});
+    let (_, made) = api.post("/api/v1/stop-signals", signal).await;
+    let signal = made["stop_signal"]["id"].as_str().unwrap();
     for (path, fields, heading) in [
+        (format!("/console/stop/{signal}/release"), &[("reason", " ")][..], "Not released"),
         (format!("/console/keys/act?step=revoke&of={kid}"), &wrong[..1], "Not revoked"),
         (format!("/console/records/delegations/{delegation}/revoke"), &wrong[..], "Not revoked"),
         (format!("/console/records/principals/{BOT}/delete"), &wrong[..1], "Not deleted"),
@@ -117,4 +125,29 @@ async fn every_other_act_that_failed_is_first_on_its_page() {
     let page = approver.post(&decline, &form).await;
     assert_failure_first(&page, 409, "Not declined");
     page.shows("<h2>This has changed</h2>");
+}
+
+/// Forms without a page of their own: the page of the failure has the act's name.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_act_without_a_form_names_the_act() {
+    let console = Console::start().await;
+    let mut owner = policies::owner(&console).await;
+    let (_, token) = owner.get("/console/stop").await.form("/console/sign-out").remove(0);
+    let unknown = "svc:decision:00000000000000000000000000000000";
+    for (path, heading) in [
+        (format!("/console/decisions/{unknown}/seal"), "Not sealed"),
+        (format!("/console/decisions/{unknown}/replay"), "Not replayed"),
+        ("/console/webhooks/svc:webhook_endpoint:none/test".to_owned(), "Test not sent"),
+        ("/console/webhooks/svc:webhook_endpoint:none/redrive".to_owned(), "Not sent again"),
+        ("/console/tenant".to_owned(), "Tenant not chosen"),
+    ] {
+        let form = [("csrf", token.as_str()), ("tenant_id", "svc:tenant:none")];
+        let form = form.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let page = owner.post(&path, &form).await;
+        assert!(page.status >= 400, "{path}: {} {}", page.status, page.text);
+        page.shows(&format!("<title>{heading} · "));
+        page.shows(&format!(
+            "<h1>{heading}</h1>\n<div class=\"note bad\" role=\"alert\" tabindex=\"-1\" autofocus>"
+        ));
+    }
 }

@@ -108,28 +108,31 @@ async fn whom_it_pays_stands_beside_the_amount() {
     for number in [417, 418] {
         let mut question = asking(12_000.0, "DE");
         question["context"]["note"] = json!("a long text ".repeat(20));
-        question["context"]["supplier"] = json!({"name": "Müller\u{202e} GmbH"});
+        question["context"]["payee"] = json!("Müller\u{202e} GmbH");
         question["context"]["invoice"] = json!(format!("RE-{number}"));
         ids.push(console.held_with(question).await);
     }
     let id = &ids[0];
     let mut browser = console.signed_in(APPROVER).await;
     let request = format!("/console/approvals/{id}");
-    let supplier = "<code>supplier.name</code> <bdi>Müller⟨U+202E⟩ GmbH</bdi>";
-    for path in [request.clone(), "/console/approvals".to_owned(), format!("{request}/approve")] {
+    for path in [request.clone(), format!("{request}/approve")] {
         let page = browser.get(&path).await;
-        page.shows(supplier);
-        page.shows("<code>invoice</code> <bdi>RE-417</bdi>");
+        page.shows("<th scope=\"row\">To</th><td dir=\"auto\">Müller⟨U+202E⟩ GmbH</td>");
+        page.shows("<th scope=\"row\">Invoice</th><td dir=\"auto\">RE-417</td>");
     }
+    let payee = "<span class=\"dim\">To</span> <bdi>Müller⟨U+202E⟩ GmbH</bdi>";
+    let page = browser.get("/console/approvals").await;
+    page.shows(payee);
+    page.shows("<span class=\"dim\">Invoice</span> <bdi>RE-417</bdi>");
     // The table has every field of the context, short values first.
     let page = browser.get(&request).await;
     let at = |name: &str| page.text.find(&format!("<code>context.{name}</code>")).unwrap();
-    let order = ["amount", "currency", "invoice", "note", "supplier.name"].map(at);
-    assert!(order[..3].iter().max() < order[3..].iter().min(), "{order:?}");
+    let order = ["amount", "currency", "invoice", "note", "payee"].map(at);
+    assert!(order[..3].iter().chain(&order[4..]).all(|short| *short < order[3]), "{order:?}");
     browser.get(&format!("/console/approvals/{}", ids[1])).await;
     let page = browser.get(&format!("{SEVERAL}?id={}&id={}", ids[0], ids[1])).await;
-    page.shows(">RE-418</a>");
-    page.shows(supplier);
+    page.shows("<bdi>RE-418</bdi>");
+    page.shows(payee);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

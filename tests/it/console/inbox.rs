@@ -1,10 +1,13 @@
-//! The list of requests: the earliest expiry comes first, and a truncated list is marked.
+//! The list of requests: its order, its filters and groups, and the requests that a person may
+//! decide.
 
 use serde_json::json;
 
 use super::{APPROVER, Console, browser::Page};
 
 const OWNER: (&str, &str) = ("owner", "owner@localhost");
+/// The owner of the demonstration's agents.
+const OWNING: (&str, &str) = ("approver", "owner@acme.example");
 
 /// The ids on a page, from the top.
 fn ids(page: &Page) -> Vec<String> {
@@ -62,4 +65,101 @@ async fn what_ends_first_is_on_top_of_two_pages() {
     }
     let page = console.signed_in(APPROVER).await.get("/console/approvals?state=declined").await;
     assert_eq!(ids(&page), [urgent, opened[3].clone(), opened[1].clone()]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_pending_requests_are_sorted() {
+    let console = Console::start().await;
+    let mut opened = Vec::new();
+    for amount in [12_000.0, 30_000.0, 11_000.0] {
+        opened.push(console.held(amount).await);
+    }
+    let of = |order: [usize; 3]| order.map(|at| opened[at].clone());
+    let mut browser = console.signed_in(APPROVER).await;
+    let page = browser.get("/console/approvals").await;
+    page.shows("<a href=\"/console/approvals?sort=amount\">Amount</a>");
+    page.shows("aria-sort=\"ascending\"><a href=\"/console/approvals\">Ends");
+    for (sort, order) in [("amount", of([1, 0, 2])), ("age", of([0, 1, 2])), ("", of([0, 1, 2]))] {
+        let page = browser.get(&format!("/console/approvals?sort={sort}")).await;
+        assert_eq!(ids(&page), order, "{sort}");
+        assert_eq!(page.text.matches("aria-sort=").count(), 1, "{}", page.text);
+    }
+    let page = browser.get("/console/approvals?sort=amount").await;
+    page.shows("aria-sort=\"descending\"><a href=\"/console/approvals?sort=amount\">Amount");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_active_filter_has_a_link_that_removes_it() {
+    let console = Console::start().await;
+    console.held(12_000.0).await;
+    let mut browser = console.signed_in(APPROVER).await;
+    let page = browser.get("/console/approvals").await;
+    assert!(!page.text.contains("Remove the filter"), "{}", page.text);
+    let agent = "agent=svc%3Aagent%3Aacme%3Ainvoice-bot";
+    let query = format!("state=declined&{agent}&action=payment.execute");
+    let page = browser.get(&format!("/console/approvals?{query}")).await;
+    for (label, without) in [
+        ("Declined", format!("{agent}&amp;action=payment.execute")),
+        ("Agent: invoice-bot", "state=declined&amp;action=payment.execute".to_owned()),
+        ("Action: payment.execute", format!("state=declined&amp;{agent}")),
+    ] {
+        page.shows(&format!(
+            "<a href=\"/console/approvals?{without}\"><span class=\"hidden\">Remove the filter \
+             </span>{label} "
+        ));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn alike_requests_stand_together_with_their_sums() {
+    let console = Console::start().await;
+    console.held(12_000.0).await;
+    console.held(13_000.5).await;
+    let mut browser = console.signed_in(APPROVER).await;
+    let page = browser.get("/console/approvals").await;
+    assert!(!page.text.contains("class=\"group\""), "{}", page.text);
+    page.shows("href=\"/console/approvals?group=yes\"");
+    let page = browser.get("/console/approvals?group=yes").await;
+    page.shows(
+        "<strong>invoice-bot</strong> <code>payment.execute</code>, 2 on this page, \
+         25\u{202f}000.50\u{202f}EUR <a href=\"/console/approvals?agent=svc%3Aagent%3Aacme%3Ainvoice-bot&amp;\
+         action=payment.execute\">Only these</a>",
+    );
+    assert_eq!(ids(&page).len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_sees_what_is_theirs_to_decide_and_the_next_after_an_act() {
+    let console = Console::start().await;
+    let mut opened = Vec::new();
+    for amount in [12_000.0, 13_000.0] {
+        opened.push(console.held(amount).await);
+    }
+    let mut owning = console.signed_in(OWNING).await;
+    let page = owning.get("/console/approvals").await;
+    page.shows("Yours to decide <span class=\"num\">0</span>");
+    page.shows("All that wait <span class=\"num\">2</span>");
+    assert_eq!(ids(&page), opened);
+    let page = owning.get("/console/approvals?yours=yes").await;
+    page.shows("Nothing waits for you");
+    assert!(ids(&page).is_empty(), "{}", page.text);
+    let mut browser = console.signed_in(APPROVER).await;
+    let page = browser.get("/console/approvals?yours=yes").await;
+    page.shows("2 requests waiting for you");
+    assert_eq!(ids(&page), opened);
+    for (id, next) in [(&opened[0], Some(&opened[1])), (&opened[1], None)] {
+        assert_eq!(browser.get(&format!("/console/approvals/{id}")).await.status, 200);
+        let approve = format!("/console/approvals/{id}/approve");
+        let form = browser.get(&approve).await.form(&approve);
+        let page = browser.post(&approve, &form).await;
+        page.shows("You approved this");
+        match next {
+            Some(next) => {
+                page.shows(&format!("href=\"/console/approvals/{next}\">Next: invoice-bot"));
+            }
+            None => page.shows("No other request is yours to decide."),
+        }
+    }
+    let page = browser.get("/console/approvals").await;
+    page.shows("Yours to decide <span class=\"num\">0</span>");
 }

@@ -2,8 +2,12 @@
 
 use authority_process::clock::Clock;
 use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::json;
 
-use super::{APPROVER, Console, assert_waits, browser::Browser};
+use super::{
+    APPROVER, Console, assert_waits,
+    browser::{Browser, Page},
+};
 use crate::support::{TestApp, Wishes};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -73,4 +77,34 @@ async fn a_look_opens_no_request() {
     assert_waits(&console.approval(&id).await);
     assert_eq!(browser.get(&request).await.status, 200);
     browser.get(&approve).await.form(&approve);
+}
+
+/// The version of the request that a page shows, and whether the page stays as it is.
+fn live(page: &Page) -> (String, bool) {
+    let (_, after) = page.text.split_once("<div data-live=\"").unwrap();
+    let (version, after) = after.split_once('"').unwrap();
+    (version.to_owned(), after.starts_with(" data-final"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_look_shows_that_a_request_has_changed() {
+    let console = Console::start().await;
+    let id = console.held(25_000.0).await;
+    let mut browser = console.signed_in(APPROVER).await;
+    let path = format!("/console/approvals/{id}");
+    let shown = browser.get(&path).await;
+    let (first, is_final) = live(&shown);
+    assert!(!first.is_empty() && !is_final, "{}", shown.text);
+    assert_eq!(live(&browser.look(&path).await), (first.clone(), false));
+    let act = async |verb: &str, body| {
+        let path = format!("/api/v1/approvals/{id}/{verb}");
+        let (status, answer) = console.app.owner().post(&path, body).await;
+        assert_eq!(status, 200, "{answer:#}");
+    };
+    act("approve", json!({})).await;
+    let (approved, is_final) = live(&browser.look(&path).await);
+    assert!(approved != first && !is_final);
+    act("withdraw", json!({"reason": "wrong"})).await;
+    let (withdrawn, is_final) = live(&browser.look(&path).await);
+    assert!(withdrawn != approved && is_final);
 }

@@ -14,6 +14,7 @@ mod failed;
 mod foreseen;
 mod forms;
 mod fresh;
+mod hand_made;
 mod in_a_browser;
 mod inbox;
 mod kept;
@@ -21,6 +22,10 @@ mod keys;
 mod live;
 mod logout;
 mod loosened;
+mod messages;
+mod new_agent;
+mod new_policy;
+mod overview;
 mod payees;
 mod policies;
 mod provider;
@@ -32,6 +37,7 @@ mod refresh;
 mod renewing;
 mod reviewing;
 mod roles;
+mod search;
 mod shown;
 mod sign_in;
 mod stop;
@@ -66,7 +72,7 @@ impl Console {
     async fn signed_in(&self, (role, email): (&str, &str)) -> Browser {
         let mut browser = self.browser();
         let page = browser.sign_in(role, email, "/console").await;
-        assert_eq!((page.status, page.path.as_str()), (200, "/console/approvals"), "{}", page.text);
+        assert_eq!((page.status, page.path.as_str()), (200, "/console"), "{}", page.text);
         browser
     }
 

@@ -1,5 +1,5 @@
-//! The payee of a request is always shown, independent of other texts of the agent, and likely
-//! duplicates are listed.
+//! A request is shown as its tool declares, whatever other texts an agent sends, and with the
+//! service's warnings.
 
 use serde_json::{Value, json};
 
@@ -7,8 +7,6 @@ use super::{APPROVER, Console, browser::Browser};
 use crate::support::asking;
 
 const SEVERAL: &str = "/console/approvals/several";
-const SAME_PAYMENT: &str = "This may be the same payment as another request.";
-
 fn paying(amount: f64, members: &Value) -> Value {
     let mut question = asking(amount, "DE");
     let context = question["context"].as_object_mut().unwrap();
@@ -23,116 +21,212 @@ async fn open(browser: &mut Browser, ids: &[String]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_text_of_an_agent_takes_the_place_of_a_payee_or_an_account() {
+async fn a_request_is_shown_as_its_tool_declares() {
     let console = Console::start().await;
     let payee = "Müller Maschinenbau und Anlagentechnik GmbH & Co. KG, Werk Süd";
-    let cut = "<code>payee</code> <bdi>Müller Maschinenbau und Anlagentechnik GmbH &amp; Co…</bdi>";
-    let first =
-        json!({"payee": payee, "note": "pay \u{202e}321 EUR", "a": "1", "b": "2", "c": "3"});
-    let second = json!({"account": 12_345_678, "beneficiary": "A", "recipient": "B", "creditor": "C",
-                        "iban": "DE89370400440532013000", "note": "for Müller GmbH"});
-    let ids = [
-        console.held_with(paying(11_000.0, &first)).await,
-        console.held_with(paying(12_000.0, &second)).await,
-    ];
+    let members = json!({"payee": payee, "iban": "DE89370400440532013000", "note": "pay \u{202e}321 EUR",
+        "a": "approved by the CFO",
+        "line_items": [{"text": "Pipes", "quantity": 2, "net": 5500}, {"text": "Bends"}]});
+    let mut ask = paying(11_000.0, &members);
+    ask["justification"] = json!("they <b>wait</b> \u{202e}yadot");
+    let id = console.held_with(ask).await;
     let mut browser = console.signed_in(APPROVER).await;
-    open(&mut browser, &ids).await;
-    let [one, other] = ids.each_ref().map(|id| format!("/console/approvals/{id}"));
-    let several = format!("{SEVERAL}?id={}&id={}", ids[0], ids[1]);
-    for path in ["/console/approvals", &one] {
+    let path = format!("/console/approvals/{id}");
+    let whole = "Müller Maschinenbau und Anlagentechnik GmbH &amp; Co. KG, Werk Süd";
+    let to = "11 000.00 EUR to “Müller Maschinenbau und Anlagentechnik GmbH &amp; Co. KG, Werk S…”";
+    for (path, title) in [
+        (&path, format!("<bdi>Pay {to}")),
+        (&format!("{path}/approve"), format!("<bdi>Pay {to}")),
+        (&format!("{path}/decline"), format!("<bdi>Payment of {to}")),
+    ] {
         let page = browser.get(path).await;
-        page.shows(cut);
+        page.shows(&title);
+        page.shows(&format!("<th scope=\"row\">To</th><td dir=\"auto\">{whole}"));
+        page.shows("<th scope=\"row\">Account</th><td dir=\"auto\">DE89370400440532013000");
+        page.shows("<caption>Line items</caption>");
+        page.shows("dir=\"auto\">Pipes</td><td data-head=\"Quantity\" dir=\"auto\">2</td>");
+        page.shows("No approved request to this payee in 90 days.");
+        page.shows("1 more field is only in the full request.");
+        // The agent's words stand last, and their invisible characters are seen.
+        let (facts, words) = page.text.split_once("<caption>The agent").unwrap();
+        assert!(
+            facts.contains("<th scope=\"row\">To</th>") && !facts.contains("321 EUR"),
+            "{facts}"
+        );
+        assert!(words.contains(">pay ⟨U+202E⟩321 EUR"), "{words}");
+        // Then follows the requester's own reason.
+        let (_, reason) = words.split_once("own words, not verified</caption>").unwrap();
+        assert!(reason.contains("they &lt;b&gt;wait&lt;/b&gt; ⟨U+202E⟩yadot"), "{reason}");
     }
-    // Differences between several requests are shown in full, because two names may have the same
-    // beginning.
-    let whole = "<bdi>Müller Maschinenbau und Anlagentechnik GmbH &amp; Co. KG, Werk Süd</bdi>";
-    browser.get(&several).await.shows(whole);
-    // The note and the place are not shown next to the amount. They are counted instead.
-    browser.get(&one).await.shows("and 2 more members");
-    browser.get(&several).await.shows(">12345678</a>");
-    for path in ["/console/approvals", &other, &format!("{other}/approve")] {
-        let page = browser.get(path).await;
-        page.shows("<code>account</code> <bdi>12345678</bdi>");
-        page.shows("<code>iban</code> <bdi>DE89370400440532013000</bdi>");
-    }
-    // The second step shows the payee in full, with the reason for the hold and the authority.
-    let page = browser.get(&format!("{one}/approve")).await;
-    page.shows(whole);
+    let page = browser.get("/console/approvals").await;
+    page.shows("<span class=\"dim\">To</span> <bdi>Müller Maschinenbau und Anlagentechnik GmbH &amp; Co…</bdi>");
+    page.shows("and 3 more fields");
+    // The second step shows the reason for the hold and the authority.
+    let page = browser.get(&format!("{path}/approve")).await;
     page.shows("Held by “Payment threshold”.");
     page.shows("<strong>Head of finance</strong> lets <strong>invoice-bot</strong> act");
 }
 
+/// Changes the presentation of the demonstration's tool for payments.
+async fn declare(console: &Console, change: impl Fn(&mut Value)) {
+    let (_, tools) = console.app.owner().get("/api/v1/tools").await;
+    let tool = tools["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "payments");
+    let mut presentation = tool.unwrap()["presentation"].clone();
+    change(&mut presentation);
+    let path = format!("/api/v1/tools/{}", tool.unwrap()["id"].as_str().unwrap());
+    let body = json!({"presentation": presentation});
+    let (status, answer) = console.app.owner().patch(&path, body).await;
+    assert_eq!(status, 200, "{answer:#}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_looks_like_the_same_payment_is_named() {
+async fn a_reader_sees_titles_in_their_language() {
     let console = Console::start().await;
-    let mut members = json!({"payee": "Same AG", "iban": "DE88", "invoice": "X-1"});
-    let first = console.held_with(paying(20_005.0, &members)).await;
-    let other = console.held_with(paying(30_000.0, &json!({"payee": "B"}))).await;
+    declare(&console, |shown| {
+        shown["language"] = "en".into();
+        shown["translations"] = json!([{"language": "de", "title": "{amount} an {payee} zahlen",
+            "decline_title": "Zahlung an {payee}"}]);
+    })
+    .await;
+    let id = console.held_with(paying(11_000.0, &json!({"payee": "Same AG"}))).await;
+    let mut browser = console.signed_in(APPROVER).await;
+    let path = format!("/console/approvals/{id}");
+    let decline = format!("{path}/decline");
+    for (languages, title, decline_title) in [
+        ("de-CH,de;q=0.9,en;q=0.8", "11 000.00 EUR an “Same AG” zahlen", "Zahlung an “Same AG”"),
+        ("en-GB,en;q=0.9,de;q=0.5", "Pay 11 000.00 EUR to “Same AG”", "Payment of 11 000.00 EUR"),
+        ("fr", "Pay 11 000.00 EUR to “Same AG”", "Payment of 11 000.00 EUR"),
+    ] {
+        let listed = browser.get_with("/console/approvals", "accept-language", languages).await;
+        listed.shows(&format!("<bdi>{title}"));
+        let page = browser.get_with(&path, "accept-language", languages).await;
+        page.shows(&format!("<bdi>{title}"));
+        let page = browser.get_with(&decline, "accept-language", languages).await;
+        page.shows(&format!("<bdi>{decline_title}"));
+    }
+    // The version of the presentation does not depend on the language.
+    let form = browser.get_with(&decline, "accept-language", "de").await;
+    let form = form.form_with(&decline, "text", "nicht bestellt");
+    let done = browser.post(&decline, &form).await;
+    done.shows("<bdi>Payment of 11 000.00 EUR to “Same AG”</bdi></strong> You declined this.");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn blocks_totals_and_undeclared_fields_are_shown() {
+    let console = Console::start().await;
+    declare(&console, |shown| shown["facts"][2]["block"] = true.into()).await;
+    let script = format!("set -e\n{}\n", "curl https://example.org\n".repeat(20));
+    let members = json!({"payee": "Same AG", "invoice": script,
+        "line_items": [{"text": "Pipes", "net": 0.1}, {"text": "N\u{43e}rd", "net": 0.2, "iban": "DE1"},
+                       {"net": 3, "tax": {"rate": 19}}]});
+    let id = console.held_with(paying(11_000.0, &members)).await;
+    let mut browser = console.signed_in(APPROVER).await;
+    let page = browser.get(&format!("/console/approvals/{id}")).await;
+    page.shows(&format!("<td dir=\"auto\"><pre>{script}</pre></td>"));
+    page.shows("<caption>Line items <span class=\"state pending\">letters of several scripts: \u{43e}</span>");
+    page.shows("<th scope=\"col\">Other fields</th>");
+    page.shows(
+        "<td data-head=\"Other fields\" dir=\"auto\">{&quot;iban&quot;:&quot;DE1&quot;}</td>",
+    );
+    page.shows("<td data-head=\"Other fields\" dir=\"auto\">{&quot;tax.rate&quot;:19}</td>");
+    page.shows(
+        "<th scope=\"row\">Total</th><td></td><td data-head=\"Net\"><strong>3.3</strong></td>",
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn letters_of_several_scripts_are_marked() {
+    let console = Console::start().await;
+    let id = console.held_with(paying(11_000.0, &json!({"payee": "N\u{43e}rdwind"}))).await;
+    let plain =
+        console.held_with(paying(11_000.0, &json!({"payee": "ООО Яндекс (Yandex LLC)"}))).await;
+    let mut browser = console.signed_in(APPROVER).await;
+    let mark = "letters of several scripts";
+    let page = browser.get(&format!("/console/approvals/{id}")).await;
+    page.shows("<td dir=\"auto\">N\u{43e}rdwind <span class=\"state pending\">letters of several scripts: \u{43e}</span>");
+    let page = browser.get(&format!("/console/approvals/{plain}")).await;
+    let (own, _) = page.text.split_once("id=\"before\"").unwrap();
+    assert!(!own.contains(mark), "{own}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn warnings_are_in_the_list_on_the_page_and_in_each_second_step() {
+    let console = Console::start().await;
+    let pay = |payee: &str, iban: &str, invoice: &str| {
+        paying(20_005.0, &json!({"payee": payee, "iban": iban, "invoice": invoice}))
+    };
+    let first = console.held_with(pay("Same AG", "DE88", "X-1")).await;
     let mut browser = console.signed_in(APPROVER).await;
     let page = browser.get(&format!("/console/approvals/{first}")).await;
-    assert!(!page.text.contains(SAME_PAYMENT), "{}", page.text);
-    // An approver can't read decisions, but can read the other requests.
-    page.shows("Other requests of invoice-bot for");
-    page.shows(
-        "30\u{202f}000.00\u{202f}EUR</a> <span class=\"tells\"><code>payee</code> <bdi>B</bdi>",
-    );
-    members["iban"] = json!("DE89");
-    let second = console.held_with(paying(20_005.0, &members)).await;
-    members["attempt"] = json!(2);
-    let third = console.held_with(paying(20_005.0, &members)).await;
-    for path in
-        [format!("/console/approvals/{second}"), format!("/console/approvals/{second}/approve")]
-    {
-        let page = browser.get(&path).await;
-        page.shows(SAME_PAYMENT);
-        page.shows(
-            "same amount, payee, invoice. There: <span class=\"tells\"><code>iban</code> <bdi>DE88",
-        );
-        page.shows("same amount, payee, iban, invoice.");
+    assert!(!page.text.contains("It may be paid twice"), "{}", page.text);
+    let second = console.held_with(pay("Same AG", "DE88", "X-1 ")).await;
+    let third = console.held_with(pay("Same AG", "DE77", "X-3")).await;
+    let fourth = console.held_with(pay("Other AG", "DE77", "X-4")).await;
+    for (id, text, other) in [
+        (&second, "This document is in another request. It may be paid twice.", &first),
+        (&third, "This payee is known with another account.", &first),
+        (&fourth, "This account is known under another payee.", &third),
+    ] {
+        for path in [format!("/console/approvals/{id}"), format!("/console/approvals/{id}/approve")]
+        {
+            let page = browser.get(&path).await;
+            let (_, below) = page.text.split_once(text).unwrap();
+            assert!(
+                below.contains(&format!("href=\"/console/approvals/{other}\">Waiting")),
+                "{below}"
+            );
+        }
+        browser.get("/console/approvals").await.shows(&format!("{text}</span>"));
     }
-    let ids = [second, third, other];
+    let ids = [first, second];
     open(&mut browser, &ids).await;
     let page = browser.get(&format!("{SEVERAL}?id={}", ids.join("&id="))).await;
     assert_eq!(page.status, 200, "{}", page.text);
-    // Requests that differ only in their attempt show that difference and a possible double
-    // payment. The comparison includes requests that are not selected.
-    page.shows("<code>attempt</code> <bdi>2</bdi>");
-    assert_eq!(
-        page.text.matches("It may be the same payment as another of these: <bdi>").count(),
-        2
-    );
-    page.shows(&format!("href=\"/console/approvals/{first}\">Waiting"));
+    assert_eq!(page.text.matches("It may be paid twice").count(), 2);
+    page.shows(", also selected");
 }
 
-/// A colleague has declined the request. It is submitted again to another approver, in another
-/// spelling.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_declined_is_named_when_it_is_asked_for_again() {
+async fn a_warning_shows_that_the_other_request_was_declined() {
     let console = Console::start().await;
-    let mut members = json!({"payee": "Same AG", "invoice": "RE-417"});
-    let first = console.held_with(paying(20_005.0, &members)).await;
+    let pay = |payee: &str| paying(20_005.0, &json!({"payee": payee, "iban": "DE88"}));
+    let first = console.held_with(pay("Same AG")).await;
+    let path = format!("/api/v1/approvals/{first}/decline");
+    let (status, _) = console.app.owner().post(&path, json!({"reason": "unknown account"})).await;
+    assert_eq!(status, 200);
+    let ids = [console.held_with(pay("Other AG")).await, console.held_with(pay("Third AG")).await];
     let mut browser = console.signed_in(APPROVER).await;
-    open(&mut browser, std::slice::from_ref(&first)).await;
-    let decline = format!("/console/approvals/{first}/decline");
-    let form = browser.get(&decline).await.form_with(&decline, "text", "Paid as RE 417 already.");
-    browser.post(&decline, &form).await.shows("You declined this. For a while the agent is denied");
-    members["invoice"] = json!("re 417");
-    let again = console.held_with(paying(20_005.0, &members)).await;
-    for path in
-        [format!("/console/approvals/{again}"), format!("/console/approvals/{again}/approve")]
-    {
+    open(&mut browser, &ids).await;
+    let several = format!("{SEVERAL}?id={}", ids.join("&id="));
+    for path in [format!("/console/approvals/{}", ids[0]), several] {
         let page = browser.get(&path).await;
-        page.shows(SAME_PAYMENT);
-        page.shows(">Declined, 20\u{202f}005.00\u{202f}EUR</a>");
-        page.shows("same amount, payee, invoice (written otherwise). There: ");
-        page.shows("<code>invoice</code> <bdi>RE-417</bdi></span> <blockquote>Paid as RE 417 already.</blockquote>");
+        let (_, below) =
+            page.text.split_once("This account is known under another payee.").unwrap();
+        assert!(below.contains(&format!("/console/approvals/{first}\">Declined</a>")), "{below}");
     }
-    // Another amount to the same payee is not a duplicate. It is listed below, with similar
-    // requests.
-    let other = console.held_with(paying(30_000.0, &json!({"payee": "Same AG"}))).await;
-    let page = browser.get(&format!("/console/approvals/{other}")).await;
-    assert!(!page.text.contains(SAME_PAYMENT), "{}", page.text);
-    page.shows("Requests that are alike");
+}
+
+/// The owner of a tool changes its presentation while a person reads a request.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_presentation_than_the_shown_one_is_not_approved() {
+    let console = Console::start().await;
+    let id = console.held_with(paying(11_000.0, &json!({"payee": "Same AG"}))).await;
+    let mut browser = console.signed_in(APPROVER).await;
+    open(&mut browser, std::slice::from_ref(&id)).await;
+    let approve = format!("/console/approvals/{id}/approve");
+    let form = browser.get(&approve).await.form(&approve);
+    let (_, tools) = console.app.owner().get("/api/v1/tools").await;
+    let tool = tools["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "payments");
+    let path = format!("/api/v1/tools/{}", tool.unwrap()["id"].as_str().unwrap());
+    let other = json!({"presentation": {"title": "Send {amount}", "facts": []}});
+    assert_eq!(console.app.owner().patch(&path, other).await.0, 200);
+    let page = browser.post(&approve, &form).await;
+    assert_eq!(page.status, 409, "{}", page.text);
+    page.shows("How it is shown");
+    super::assert_waits(&console.approval(&id).await);
+    let form = browser.get(&approve).await.form(&approve);
+    assert_eq!(browser.post(&approve, &form).await.status, 200);
+    assert_eq!(console.approval(&id).await["state"], "approved");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -167,34 +261,4 @@ async fn what_cannot_be_approved_at_once_stays_selected() {
     page.shows("With one more approval, it would be");
     let page = browser.get("/console/approvals").await;
     assert!(!page.text.contains(&format!("name=\"id\" value=\"{id}\"")), "{}", page.text);
-}
-
-/// Many requests, or large requests, do not hide older ones without a notice.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_not_compared_is_said() {
-    let console = Console::start().await;
-    let invoice = |attempt: u32| {
-        paying(36_001.0, &json!({"payee": "Victim AG", "invoice": "V-9", "try": attempt}))
-    };
-    console.held_with(invoice(1)).await;
-    // Pages of the list end at 2 MiB.
-    let large = "x".repeat(31_000);
-    for number in 0..70 {
-        console.held_with(paying(40_000.0 + f64::from(number), &json!({"note": large}))).await;
-    }
-    let id = console.held_with(invoice(2)).await;
-    let path = format!("/console/approvals/{id}");
-    let mut browser = console.signed_in(APPROVER).await;
-    let partial = "Not all requests of the agent for this action were compared";
-    for path in [path.clone(), format!("{path}/approve")] {
-        let page = browser.get(&path).await;
-        page.shows(SAME_PAYMENT);
-        assert!(!page.text.contains(partial), "{}", page.text);
-    }
-    for number in 0..40 {
-        console.held_with(paying(20_000.0 + f64::from(number), &json!({}))).await;
-    }
-    for path in [path.clone(), format!("{path}/approve")] {
-        browser.get(&path).await.shows(partial);
-    }
 }

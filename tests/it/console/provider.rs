@@ -39,7 +39,7 @@ impl SignedIn {
     pub(super) async fn signed_in(&self) -> Browser {
         let mut browser = self.browser();
         let page = browser.get("/console").await;
-        assert_eq!((page.status, page.path.as_str()), (200, "/console/approvals"), "{}", page.text);
+        assert_eq!((page.status, page.path.as_str()), (200, "/console"), "{}", page.text);
         browser
     }
 }

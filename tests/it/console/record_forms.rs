@@ -152,7 +152,7 @@ async fn a_new_keys_secret_is_shown_once() {
     form.push(("m.scopes".to_owned(), "runtime:read".to_owned()));
     form.push(("m.scopes".to_owned(), "events:read".to_owned()));
     let page = admin.post(create, &form).await;
-    page.shows("This page is shown once");
+    page.shows("not shown again");
     let secret = Regex::new("svc_[a-z]+_[A-Za-z0-9]+_[A-Za-z0-9_]+").unwrap();
     let secret = secret.find(&page.text).unwrap().as_str().to_owned();
     let (status, _) =

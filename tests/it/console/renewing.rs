@@ -18,16 +18,21 @@ async fn a_delegation_is_renewed_with_a_later_end() {
     let console = Console::start().await;
     let first = delegations(&console).await[0]["id"].as_str().unwrap().to_owned();
     let record = format!("/console/records/delegations/{first}");
-    // The tenant's admin may revoke it but not extend it.
+    // The tenant's admin may revoke it but not extend it: no principal of theirs gave it.
     let mut admin = console.signed_in_at(("admin", "admin@acme.example"), &record).await;
     let page = admin.get(&record).await;
-    assert!(page.text.contains("/revoke") && !page.text.contains("/renew"), "{}", page.text);
+    page.shows("/revoke");
+    let renew = format!("{record}/renew");
+    let form = admin.get(&renew).await;
+    let action = renew.replace(':', "%3A");
+    let later = form.form_with(&action, "m.expires_at", "2100-01-01T00:00:00Z");
+    let refused = admin.post(&renew, &later).await;
+    assert_eq!(refused.status, 403, "{}", refused.text);
+    refused.shows("is not your own principal");
     let mut owner = console.browser();
     owner.sign_in("owner", "operator@localhost", "/console/records").await;
     owner.get(&record).await.shows("Renew");
-    let renew = format!("{record}/renew");
     let page = owner.get(&renew).await;
-    let action = renew.replace(':', "%3A");
     let over = page.form_with(&action, "m.expires_at", "2020-01-01T00:00:00Z");
     let refused = owner.post(&renew, &over).await;
     assert_eq!(refused.status, 400, "{}", refused.text);

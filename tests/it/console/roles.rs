@@ -26,8 +26,9 @@ async fn each_role_sees_and_does_what_the_api_lets_it() {
         let mut browser = console.browser();
         let email = format!("{role}@acme.example");
         let page = browser.sign_in(role, &email, "/console").await;
+        assert_eq!(page.status, 200, "{role}: {}", page.text);
         let expected = if opens(LIST, role) { 200 } else { 403 };
-        assert_eq!(page.status, expected, "{role}: {}", page.text);
+        assert_eq!(browser.get("/console/approvals").await.status, expected, "{role}");
         for (path, needed) in SECTIONS {
             let is_linked = page.text.contains(&format!("href=\"{path}\""));
             assert_eq!(is_linked, opens(needed, role), "{role} {path}");
@@ -49,7 +50,8 @@ async fn another_tenants_request_does_not_exist() {
     let choice = browser.get("/console").await;
     let mut form = super::browser::person(&choice, "admin", "admin@other.example");
     form.last_mut().unwrap().1 = "svc:tenant:other".to_owned();
-    browser.post("/dev-idp/authorize", &form).await.shows("Nothing waits for you");
+    browser.post("/dev-idp/authorize", &form).await;
+    browser.get("/console/approvals").await.shows("Nothing waits for you");
     assert_eq!(browser.get(&format!("/console/approvals/{id}")).await.status, 404);
 }
 
@@ -61,7 +63,8 @@ async fn the_owner_chooses_a_tenant_under_a_new_cookie() {
     let before = browser.clone();
     let page = browser.get("/console/tenant").await;
     let form = page.form_with("/console/tenant", "tenant_id", "svc:tenant:acme");
-    browser.post("/console/tenant", &form).await.shows("invoice-bot");
+    browser.post("/console/tenant", &form).await.shows("<span class=\"tenant\">acme</span>");
+    browser.get("/console/approvals").await.shows("invoice-bot");
     // An unknown tenant has no effect. An empty console would look like a tenant without records.
     let page = browser.get("/console/tenant").await;
     let form = page.form_with("/console/tenant", "tenant_id", "svc:tenant:nowhere");
@@ -119,9 +122,9 @@ async fn what_an_address_asks_for_in_vain_is_said() {
     let refused = approver.get("/console/records/principals/new/create").await;
     assert_eq!(refused.status, 403, "{}", refused.text);
     refused.shows(
-        "you are approver@acme.example, approver, and may not do this. It is open to the owner",
+        "you are approver@acme.example, approver, and may not do this. It is open to a tenant&#39;s admin",
     );
     let refused = approver.get("/console/records/api-keys").await;
     assert_eq!(refused.status, 403, "{}", refused.text);
-    refused.shows("It is open to a tenant&#39;s admin, and the owner of the installation");
+    refused.shows("; it is open to a tenant&#39;s admin, and the owner of the installation");
 }

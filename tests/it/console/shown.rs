@@ -27,7 +27,7 @@ async fn every_text_is_shown_escaped_and_none_is_left_out() {
         format!("/console/approvals/{HOSTILE}"),
     ] {
         let page = browser.get(&path.replace(' ', "%20")).await;
-        assert_eq!(page.text.matches("<script").count(), 1, "{path}: {}", page.text);
+        assert_eq!(page.text.matches("<script").count(), 2, "{path}: {}", page.text);
         // A field sends back the exact value.
         let text = fields.replace_all(&page.text, "");
         for hidden in ['\u{202e}', '\u{200b}', '\u{3000}'] {
@@ -60,10 +60,12 @@ async fn a_page_has_a_strict_policy_and_is_small() {
     assert_eq!(header("x-frame-options"), "DENY");
     assert!(!page.text.contains(" style=") && !page.text.contains(" onclick"));
     let mut bytes = page.text.len();
-    for asset in ["style.css", "console.js", "icon.svg"] {
-        let file = browser.get(&format!("/console/{asset}")).await;
+    let theme = ["/theme/style.css", "/theme/choice.js", "/theme/icon.svg"];
+    for asset in theme.into_iter().chain(["/console/style.css", "/console/console.js"]) {
+        let file = browser.get(asset).await;
         assert_eq!(file.status, 200);
-        assert!(asset != "style.css" || file.text.len() <= 25_000);
+        assert!(page.text.contains(asset), "{asset}");
+        assert!(!asset.ends_with("style.css") || file.text.len() <= 25_000);
         bytes += file.text.len();
     }
     assert!(bytes < 100_000, "{bytes}");

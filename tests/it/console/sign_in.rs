@@ -60,7 +60,7 @@ async fn an_answer_of_another_sign_in_or_provider_begins_no_session() {
     // Another browser did not start this sign-in.
     assert_eq!(console.browser().get(&callback).await.status, 400);
     let mut first = browser.clone();
-    assert_eq!(first.get(&callback).await.path, "/console/approvals");
+    assert_eq!(first.get(&callback).await.path, "/console");
     // A code can be used once.
     let mut second = browser.clone();
     assert_eq!(second.get(&callback).await.status, 400);
@@ -90,7 +90,7 @@ async fn several_tabs_sign_in_at_once_and_a_page_can_be_loaded_again() {
             assert_eq!((page.status, page.path.as_str()), (200, pages[tab]), "{}", page.text);
             // The user goes back, or reloads that address.
             let again = browser.get(&callback).await;
-            assert_eq!((again.status, again.path.as_str()), (200, "/console/approvals"));
+            assert_eq!((again.status, again.path.as_str()), (200, "/console"));
         }
         assert!(!browser.cookies.keys().any(|name| name.starts_with("sign-in")));
     }

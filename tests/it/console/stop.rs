@@ -1,5 +1,4 @@
-//! Stop: the page shows the consequences and requires a name. Until the release, every decision is
-//! a denial.
+//! Stop: one page shows the impact and has the button. Until the release, every decision is a denial.
 
 use serde_json::{Value, json};
 
@@ -17,23 +16,24 @@ async fn ask(console: &Console) -> Value {
     answer["reason_code"].clone()
 }
 
-/// The filled-in form of the confirmation.
-async fn filled(
-    browser: &mut Browser,
-    query: &str,
-    name: &str,
-    why: &str,
-) -> Vec<(String, String)> {
+/// The filled-in form of the page, with a reason.
+async fn filled(browser: &mut Browser, query: &str, why: &str) -> Vec<(String, String)> {
     let page = browser.get(&format!("{CONFIRM}?{query}")).await;
     assert_eq!(page.status, 200, "{}", page.text);
     let mut form = page.form(CONFIRM);
-    form.push(("name".to_owned(), name.to_owned()));
     form.push(("reason".to_owned(), why.to_owned()));
     form
 }
 
+/// Releases a stop, with a reason.
+async fn release(browser: &mut Browser, path: &str, why: &str) -> super::browser::Page {
+    let path = format!("{path}/release");
+    let form = browser.get(&path).await.form_with(&path, "reason", why);
+    browser.post(&path, &form).await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_agent_is_stopped_in_two_steps_and_released() {
+async fn an_agent_is_stopped_on_one_page_and_released() {
     let console = Console::start().await;
     assert_eq!(ask(&console).await, "permission_granted");
     let mut browser = console.browser();
@@ -44,39 +44,44 @@ async fn an_agent_is_stopped_in_two_steps_and_released() {
     let page = browser.get(&format!("{CONFIRM}?{query}")).await;
     page.shows("Pays supplier invoices");
     page.shows("lets <strong title=\"svc:agent:acme:invoice-bot\">invoice-bot</strong>");
-    for (name, why, wrong) in
-        [("invoice-bo", "pays twice", "Type invoice-bot exactly"), ("invoice-bot", " ", "Say why")]
-    {
-        let form = filled(&mut browser, &query, name, why).await;
-        let page = browser.post(CONFIRM, &form).await;
-        assert_eq!(page.status, 400, "{}", page.text);
-        page.shows(wrong);
-        assert_eq!(ask(&console).await, "permission_granted");
-    }
-    let form = filled(&mut browser, &query, "Invoice-bot ", "pays twice").await;
+    // One press is enough: a reason is preset. A name is not required.
+    assert!(!page.text.contains("to confirm</label>"), "{}", page.text);
+    let fields = page.fields(CONFIRM);
+    let reason = ("reason".to_owned(), "Unexpected behaviour".to_owned());
+    assert!(fields.contains(&reason), "{fields:?}");
+    let form = filled(&mut browser, &query, " ").await;
     let page = browser.post(CONFIRM, &form).await;
-    page.shows("It is stopped");
-    page.shows("pays twice");
-    // The agent had a permission, has not reported, and has not made a request since.
-    page.shows("nothing reported");
-    page.shows("permit open, no report");
+    assert_eq!(page.status, 400, "{}", page.text);
+    page.shows("Choose a reason");
+    assert_eq!(ask(&console).await, "permission_granted");
+    let mut form = filled(&mut browser, &query, "Unexpected behaviour").await;
+    form.push(("details".to_owned(), "pays twice".to_owned()));
+    let page = browser.post(CONFIRM, &form).await;
+    page.shows("invoice-bot is stopped. Every request for it is denied.");
+    page.shows("Unexpected behaviour: pays twice");
+    // The agent had permissions, has not reported, and has not made a request since.
+    page.shows("2 permissions were valid when the stop began.");
+    page.shows("not reported");
     page.shows("No refusal yet");
     let path = page.path.split('?').next().unwrap().to_owned();
     assert_eq!(ask(&console).await, "actor_stopped");
     let page = browser.get(&path).await;
     page.shows("Refused once");
     page.shows("Permitted before");
-    // A background request loads the refusals but not the earlier permissions.
-    let looked = browser.look(&path).await;
-    looked.shows("Refused once");
-    assert!(!looked.text.contains("Permitted before"), "{}", looked.text);
+    // A background request loads the refusals.
+    browser.look(&path).await.shows("Refused once");
     browser.get("/console/stop").await.shows("pays twice");
     // Sent twice, the form creates one stop.
     assert_eq!(browser.post(CONFIRM, &form).await.path.split('?').next(), Some(path.as_str()));
 
-    let release = format!("{path}/release");
-    let form = browser.get(&release).await.form(&release);
-    browser.post(&release, &form).await.shows("It is released");
+    // A release requires a reason.
+    let refused = release(&mut browser, &path, " ").await;
+    assert_eq!(refused.status, 400, "{}", refused.text);
+    refused.shows("<title>Not released: ");
+    assert_eq!(ask(&console).await, "actor_stopped");
+    let page = release(&mut browser, &path, "the bank has confirmed").await;
+    page.shows("invoice-bot is released");
+    page.shows("the bank has confirmed");
     assert_eq!(ask(&console).await, "permission_granted");
     browser.get("/console/stop").await.shows("Nothing is stopped");
 }
@@ -90,15 +95,18 @@ async fn an_action_is_suspended_for_everybody_or_for_one() {
     misspelt.shows("tenant has `paymnt.execute`. Did you mean `payment.execute`?");
     let page = browser.get(&format!("{CONFIRM}?action=payment.*")).await;
     assert!(!page.text.contains("No tool, purpose or delegation"), "{}", page.text);
-    page.shows("In the last day it was asked for by <strong title=\"svc:agent:acme:invoice-bot\">");
-    let form = filled(&mut browser, "action=payment.*", "payment.*", "the bank is away").await;
+    page.shows("1 agent is affected:");
+    page.shows(
+        "<a href=\"/console/decisions?agent=svc%3Aagent%3Aacme%3Ainvoice-bot\">1 decision</a>",
+    );
+    let form = filled(&mut browser, "action=payment.*", "the bank is away").await;
     browser.post(CONFIRM, &form).await.shows("payment.*");
     assert_eq!(ask(&console).await, "capability_quarantined");
     let (_, listed) = console.app.owner().get("/api/v1/quarantines?state=active").await;
     let made = &listed["quarantines"][0];
     assert_eq!((&made["action"], &made["subject_id"]), (&json!("payment.*"), &Value::Null));
     let query = format!("subject={AGENT}&action=refund.execute");
-    let form = filled(&mut browser, &query, "invoice-bot", "refunds wrongly").await;
+    let form = filled(&mut browser, &query, "refunds wrongly").await;
     browser.post(CONFIRM, &form).await.shows("refund.execute of invoice-bot");
     let (_, listed) = console.app.owner().get("/api/v1/quarantines?state=active").await;
     assert_eq!(listed["quarantines"][1]["subject_id"], AGENT);
@@ -118,8 +126,7 @@ async fn who_may_not_stop_sees_what_is_stopped_or_nothing() {
     page.shows("You cannot stop this");
     // The API also refuses the form.
     let (_, token) = page.form("/console/sign-out").remove(0);
-    let members =
-        [("csrf", token.as_str()), ("subject", AGENT), ("name", "invoice-bot"), ("reason", "x")];
+    let members = [("csrf", token.as_str()), ("subject", AGENT), ("reason", "x")];
     let form = members.map(|(name, value)| (name.to_owned(), value.to_owned()));
     assert_eq!(auditor.post(CONFIRM, &form).await.status, 403);
     assert_eq!(ask(&console).await, "permission_granted");
@@ -168,16 +175,17 @@ async fn a_tool_of_which_only_a_part_was_stopped_says_which() {
     list.shows("Bank: payment.execute, refund.execute, statement.read");
     let page = browser.get(&format!("{CONFIRM}?tool={id}")).await;
     page.shows("These are all actions of the tool Bank.");
-    let form = filled(&mut browser, &format!("tool={id}"), "bank", "it is hacked").await;
+    let form = filled(&mut browser, &format!("tool={id}"), "it is hacked").await;
     let key = form.iter().find(|(name, _)| name == "key").unwrap().1.clone();
     // The idempotency key of an action in this form was used for something else.
-    let mut used = filled(&mut browser, "action=refund.execute", "refund.execute", "other").await;
+    let mut used = filled(&mut browser, "action=refund.execute", "other").await;
     used.iter_mut().find(|(name, _)| name == "key").unwrap().1 = key;
-    browser.post(CONFIRM, &used).await.shows("It is stopped");
+    browser.post(CONFIRM, &used).await.shows("refund.execute is stopped");
     for _ in 0..2 {
         let page = browser.post(CONFIRM, &form).await;
         assert_eq!(page.status, 207, "{}", page.text);
         page.shows("Only a part of Bank is stopped");
+        page.shows("<title>Only a part of Bank is stopped: ");
         let (failed, suspended) = page.text.split_once("id=\"suspended\"").unwrap();
         assert!(failed.contains("<code>refund.execute</code>:"), "{failed}");
         assert!(!suspended.contains("<code>refund.execute</code>"), "{suspended}");
@@ -189,7 +197,6 @@ async fn a_tool_of_which_only_a_part_was_stopped_says_which() {
         let mut again = page.form(CONFIRM);
         again.sort();
         let mut sent = form.clone();
-        sent.iter_mut().find(|(name, _)| name == "name").unwrap().1 = "Bank".to_owned();
         sent.sort();
         assert_eq!(again, sent);
     }
@@ -197,19 +204,26 @@ async fn a_tool_of_which_only_a_part_was_stopped_says_which() {
     assert_eq!(listed["total"], 3, "{listed:#}");
     assert_eq!(ask(&console).await, "capability_quarantined");
     // Without the obstacle the whole tool is stopped, and the list shows it.
-    let form = filled(&mut browser, &format!("tool={id}"), "bank", "it is hacked").await;
+    let form = filled(&mut browser, &format!("tool={id}"), "it is hacked").await;
     let page = browser.post(CONFIRM, &form).await;
     page.shows("It is stopped. Every decision on it is a denial.");
-    // After the release, the same form does not stop the tool again, and the page does not claim
-    // that it did.
-    let (_, listed) = owner.get("/api/v1/quarantines?state=active").await;
-    for one in listed["quarantines"].as_array().unwrap() {
-        let path = format!("/api/v1/quarantines/{}/release", one["id"].as_str().unwrap());
-        assert_eq!(owner.post(&path, json!({})).await.0, 200);
-    }
-    let page = browser.post(CONFIRM, &form).await;
+    // The address of the result, opened after the release, does not report a stop.
+    let done = page.path.clone();
+    let release = async || {
+        let (_, listed) = owner.get("/api/v1/quarantines?state=active").await;
+        for one in listed["quarantines"].as_array().unwrap() {
+            let path = format!("/api/v1/quarantines/{}/release", one["id"].as_str().unwrap());
+            assert_eq!(owner.post(&path, json!({})).await.0, 200);
+        }
+    };
+    release().await;
+    let page = browser.get(&done).await;
     assert!(!page.text.contains("It is stopped."), "{}", page.text);
-    page.shows("has been released since");
+    page.shows("The stop has been released since.");
+    // The same form stops the tool again.
+    browser.post(CONFIRM, &form).await.shows("It is stopped. Every decision on it is a denial.");
+    assert_eq!(ask(&console).await, "capability_quarantined");
+    release().await;
     // A link does not show the message either.
     let page = browser.get("/console/stop?did=stop").await;
     assert!(!page.text.contains("It is stopped."), "{}", page.text);
@@ -281,4 +295,30 @@ async fn the_newest_stop_is_listed_however_many_there_are() {
     let page = browser.get(&format!("/console/agents/{AGENT}")).await;
     page.shows("Stopped now.");
     page.shows("the newest");
+}
+
+/// A stop of a whole tenant affects everybody: the tenant's name is typed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_a_whole_tenant_needs_a_typed_name() {
+    let console = Console::start().await;
+    let mut browser = console.signed_in(ADMIN).await;
+    for (query, is_typed) in [
+        ("", true),
+        ("action=*", true),
+        ("action=payment.*", false),
+        (&*format!("subject={AGENT}"), false),
+    ] {
+        let page = browser.get(&format!("{CONFIRM}?{query}")).await;
+        assert_eq!(page.text.contains("id=\"name\""), is_typed, "{query}: {}", page.text);
+        // All actions are not some of them.
+        assert!(query != "action=*" || !page.text.contains("Other actions stay permitted"));
+    }
+    for (query, name, status) in [("action=*", "*", 400), ("", "acm", 400), ("", "acme", 200)] {
+        let mut form = filled(&mut browser, query, "Maintenance").await;
+        form.push(("name".to_owned(), name.to_owned()));
+        let page = browser.post(CONFIRM, &form).await;
+        assert_eq!(page.status, status, "{name}: {}", page.text);
+        let stopped = if status == 200 { "capability_quarantined" } else { "permission_granted" };
+        assert_eq!(ask(&console).await, stopped);
+    }
 }

@@ -74,8 +74,8 @@ async fn agent(app: &TestApp) -> Caller<'_> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unknown_path_gets_the_nearest_one() {
-    let app = TestApp::seeded().await;
-    let owner = owner(&app);
+    let app = TestApp::shared().await;
+    let owner = owner(app);
     for (method, path, meant) in [
         ("GET", "/api/v1/tenants/", "GET /api/v1/tenants?"),
         ("POST", "/v1/runtime/evaluate", "POST /api/v1/runtime/evaluate?"),
@@ -96,8 +96,8 @@ async fn an_unknown_path_gets_the_nearest_one() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unknown_member_or_parameter_gets_the_nearest_one() {
-    let app = TestApp::seeded().await;
-    let (owner, agent) = (owner(&app), agent(&app).await);
+    let app = TestApp::shared().await;
+    let (owner, agent) = (owner(app), agent(app).await);
     for (query, meant) in
         [("page_size=5", "limit"), ("pageToken=x", "page_token"), ("stat=active", "state")]
     {
@@ -115,8 +115,8 @@ async fn an_unknown_member_or_parameter_gets_the_nearest_one() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_text_of_the_wrong_form_gets_an_example_and_no_expression() {
-    let app = TestApp::seeded().await;
-    let agent = agent(&app).await;
+    let app = TestApp::shared().await;
+    let agent = agent(app).await;
     for (member, value, example) in [
         ("subject", "invoice-bot", "such as svc:agent:acme:invoice-bot"),
         ("action", "Payment.Execute", "such as payment.execute"),
@@ -132,7 +132,7 @@ async fn a_text_of_the_wrong_form_gets_an_example_and_no_expression() {
     let answer = agent.send("POST", "/api/v1/runtime/evaluate", marked, &[]).await;
     assert!(answer.text().contains("byte order mark"), "{}", answer.text());
     let since = "/api/v1/decisions?since=2026-11-01T10:00:00+01:00";
-    let answer = owner(&app).get(since).await;
+    let answer = owner(app).get(since).await;
     assert!(answer.status == 400 && answer.text().contains("%2B"), "{}", answer.text());
 }
 
@@ -215,11 +215,11 @@ async fn a_conflict_names_members_of_the_request() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refused_role_learns_which_roles_may() {
-    let app = TestApp::seeded().await;
-    let viewer = Caller { app: &app, token: app.member_token("svc:tenant:acme", "viewer") };
+    let app = TestApp::shared().await;
+    let viewer = Caller { app, token: app.member_token("svc:tenant:acme", "viewer") };
     let refused = viewer.get("/api/v1/app/webhook-endpoints").await;
     assert_eq!(refused.status, 403);
-    assert!(refused.text().contains("it takes the role `admin`"), "{}", refused.text());
+    assert!(refused.text().contains("it is open to a tenant's admin"), "{}", refused.text());
     let details = json!([
         {"field": "permitted_roles", "problem": "is admin", "value": "admin"},
         {"field": "role", "problem": "is viewer", "value": "viewer"},

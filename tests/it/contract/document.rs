@@ -99,8 +99,8 @@ async fn documents_are_typed_as_what_they_are() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn final_states_and_the_states_that_an_operation_changes_are_listed() {
-    let app = TestApp::start().await;
-    let whole = document(&app).await;
+    let app = TestApp::shared().await;
+    let whole = document(app).await;
     for (schema, member, finals) in [
         ("Delegation", "state", json!(["revoked"])),
         ("ApiKey", "status", json!(["revoked"])),
@@ -122,8 +122,8 @@ async fn final_states_and_the_states_that_an_operation_changes_are_listed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn servers_versions_and_codes_are_the_services_own() {
-    let app = TestApp::start().await;
-    let whole = document(&app).await;
+    let app = TestApp::shared().await;
+    let whole = document(app).await;
     assert_eq!(whole["servers"], json!([{"url": app.base_url()}]));
     assert_eq!(whole["info"]["version"], "1.0.0");
     assert_eq!(whole["info"]["x-build-version"], env!("CARGO_PKG_VERSION"));
@@ -170,7 +170,7 @@ async fn servers_versions_and_codes_are_the_services_own() {
 /// are sent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn events_are_described_as_they_are_sent() {
-    let whole = document(&TestApp::start().await).await;
+    let whole = document(TestApp::shared().await).await;
     let content = |path: &str| &whole["paths"][path]["get"]["responses"]["200"]["content"];
     let shown = &content("/v1/events")["application/json"]["example"]["events"][0];
     let event = &whole["components"]["schemas"]["Event"];

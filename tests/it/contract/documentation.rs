@@ -11,6 +11,8 @@ use regex::Regex;
 use crate::support::{TestApp, http};
 
 const INTERNALS: &str = "internals";
+/// The script for the choice of light or dark.
+const THEME: &str = "<script src=\"/theme/choice.js\"></script>";
 /// The elements of a page. Markdown can produce no others.
 const ELEMENTS: &str = "a blockquote br code div em h1 h2 h3 h4 h5 h6 hr li main ol p pre strong table \
                         tbody td th thead tr ul";
@@ -70,7 +72,7 @@ fn main_of(page: &str) -> &str {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_page_for_users_is_served_and_no_page_for_contributors() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let elements: BTreeSet<_> = ELEMENTS.split_whitespace().collect();
     let element = Regex::new("</?([a-z0-9]+)").unwrap();
     let mut count = 0;
@@ -96,7 +98,8 @@ async fn every_page_for_users_is_served_and_no_page_for_contributors() {
         for found in element.captures_iter(main) {
             assert!(elements.contains(&found[1]), "{address}: {}", &found[0]);
         }
-        assert!(!page.contains("<script") && !page.contains(" style="), "{address}");
+        let scripts = page.matches("<script").count();
+        assert!(page.contains(THEME) && scripts == 1 && !page.contains(" style="), "{address}");
         // Every heading of the second level is in the list of the page's sections.
         let headings = main.matches("<h2 id=").count();
         assert_eq!(
@@ -109,8 +112,8 @@ async fn every_page_for_users_is_served_and_no_page_for_contributors() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_link_of_the_documentation_has_a_target() {
-    let app = TestApp::start().await;
-    let mut pages = Pages { app: &app, known: BTreeMap::new() };
+    let app = TestApp::shared().await;
+    let mut pages = Pages { app, known: BTreeMap::new() };
     let (mut faults, mut count) = (Vec::new(), 0);
     for file in files().iter().filter(|file| is_served(file)) {
         let own = address(file);
@@ -137,8 +140,8 @@ async fn every_link_of_the_documentation_has_a_target() {
 /// A link in a file is a link on its page if the other file is served, and a name otherwise.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn links_between_files_are_links_between_pages() {
-    let app = TestApp::start().await;
-    let mut pages = Pages { app: &app, known: BTreeMap::new() };
+    let app = TestApp::shared().await;
+    let mut pages = Pages { app, known: BTreeMap::new() };
     let link = Regex::new(r"\]\(([^)#:\s]+\.md)(#[^)\s]*)?\)").unwrap();
     let (mut served, mut others) = (0, 0);
     for file in files().iter().filter(|file| is_served(file)) {
@@ -167,8 +170,8 @@ async fn links_between_files_are_links_between_pages() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn placeholders_are_text() {
-    let app = TestApp::start().await;
-    let mut pages = Pages { app: &app, known: BTreeMap::new() };
+    let app = TestApp::shared().await;
+    let mut pages = Pages { app, known: BTreeMap::new() };
     let page = pages.get("/docs/reference/command-line").await.unwrap();
     assert!(page.contains("<code>tenants show &lt;ID&gt;</code>"), "{page}");
     let index = pages.get("/docs/guides").await.unwrap();

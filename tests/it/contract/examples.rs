@@ -18,6 +18,7 @@ use crate::{
 
 const TENANT: &str = "svc:tenant:acme";
 const BOT: &str = "svc:agent:acme:invoice-bot";
+const ADMIN: &str = "admin@acme.example";
 
 /// An operation with an example of its body.
 pub(super) struct Example {
@@ -85,8 +86,10 @@ impl World {
         let (_, made) = maker.post("/api/v1/app/api-keys", body).await;
         let key = app.client(made["secret"].as_str().unwrap());
         let feeder = made["api_key"]["id"].as_str().unwrap().to_owned();
-        let bot = json!({"label": "bot", "scopes": ["delegations:write"], "principal_ids": [BOT]});
-        let (_, made) = maker.post("/api/v1/app/api-keys", bot).await;
+        // Only the installation's owner creates keys that delegate.
+        let bot = json!({"tenant_id": TENANT, "label": "bot", "scopes": ["delegations:write"],
+            "principal_ids": [BOT]});
+        let (_, made) = app.owner().post("/api/v1/api-keys", bot).await;
         let delegating = app.client(made["secret"].as_str().unwrap());
         let mut world = Self { app, key, delegating, dns, known: HashMap::new() };
         world.known.insert("feeder".to_owned(), feeder);
@@ -102,6 +105,13 @@ impl World {
             world.known.insert(kind.to_owned(), id);
         }
         let boss = world.known["principal"].clone();
+        // An admin delegates a part of a delegation that their own principal received.
+        let admin = json!({"tenant_id": TENANT, "principal_class": "human",
+            "display_name": "Admin", "external_subject": format!("dev|{ADMIN}")});
+        let admin = world.made("principals", admin).await;
+        let held = world.delegated(&boss, &admin).await;
+        world.known.insert("held".to_owned(), held);
+        world.known.insert("principal".to_owned(), boss.clone());
         let parent = world.delegated(&boss, BOT).await;
         world.known.insert("parent".to_owned(), parent);
         let (_, keys) = world.app.owner().get("/api/v1/keys").await;
@@ -123,7 +133,7 @@ impl World {
     /// Returns a client that may call this path: the owner, unless the path needs another caller.
     pub(super) fn client(&self, path: &str) -> Client {
         if path.starts_with("/api/v1/app/") {
-            return self.app.person(TENANT, "admin", "admin@acme.example");
+            return self.app.person(TENANT, "admin", ADMIN);
         }
         if path.starts_with("/v1/delegations") {
             return self.delegating.clone();
@@ -140,7 +150,8 @@ impl World {
         if path.starts_with("/v1/reality-snapshots") {
             self.fed_anchor().await;
         }
-        if path.starts_with("/v1/delegations") || path.ends_with("/renew") {
+        let delegates = ["/v1/delegations", "/api/v1/app/delegations"];
+        if delegates.iter().any(|own| path.starts_with(own)) || path.ends_with("/renew") {
             let lift = "UPDATE stop_signals SET state = 'lifted'; \
                         UPDATE quarantines SET state = 'released'";
             self.app.database.run(lift).await;
@@ -155,7 +166,15 @@ impl World {
             let machine = json!({"tenant_id": TENANT, "entity_class": "x", "states": ["open"]});
             self.made("state-machines", machine).await;
         }
-        (path, self.own(&example.body))
+        let mut body = self.own(&example.body);
+        // Names and slugs are unique: the owner's operation creates the same example.
+        match path.as_str() {
+            "/api/v1/app/principals" => body["name"] = json!("team-bot"),
+            "/api/v1/app/purposes" => body["slug"] = json!("team-travel"),
+            "/api/v1/app/delegations" => body["parent_id"] = json!(self.known["held"]),
+            _ => {}
+        }
+        (path, body)
     }
 
     /// Stores the ids of records that an example created, for later examples that refer to them.
@@ -233,6 +252,11 @@ impl World {
             let actor = "svc:agent:acme:support-bot";
             let body = json!({"tenant_id": TENANT, "actor_id": actor, "reason": "a test"});
             self.made("stop-signals", body).await
+        } else if path == "/api/v1/app/policies/{id}/activate" {
+            // The later examples change the policy that the example of its creation makes.
+            let body = json!({"tenant_id": TENANT, "regime": "internal", "state": "draft",
+                "cedar": "forbid (principal, action, resource) unless { context has amount };"});
+            id_of(&self.app.owner().post("/api/v1/policies", body).await.1)
         } else if path.contains("/api-keys/") {
             let body = json!({"tenant_id": TENANT, "label": "x", "scopes": ["runtime:read"]});
             self.made("api-keys", body).await
@@ -282,8 +306,10 @@ impl World {
 
     /// Returns the id of a delegation in a state that permits the path's operation.
     async fn delegation(&mut self, path: &str) -> String {
-        let id = if path.starts_with("/v1/") {
-            self.lent().await
+        let id = if path == "/api/v1/app/delegations/{id}/renew" {
+            self.lent("held").await
+        } else if path.starts_with("/v1/") {
+            self.lent("parent").await
         } else {
             self.delegated(BOT, "svc:agent:acme:support-bot").await
         };

@@ -41,7 +41,7 @@ impl Declared<'_> {
 
 #[tokio::test]
 async fn every_post_with_an_effect_declares_an_idempotency_key() {
-    let whole = document(&TestApp::start().await).await;
+    let whole = document(TestApp::shared().await).await;
     let mut unkeyed = BTreeSet::new();
     for route in ROUTES.iter().filter(|route| route.method == "POST") {
         let declared = Declared(&whole["paths"][route.path]["post"]);

@@ -138,13 +138,13 @@ fn address<'a>(page: &'a str, base: &str) -> &'a str {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_operation_shows_its_members_and_an_example() {
-    let app = TestApp::start().await;
-    let document = document(&app).await;
+    let app = TestApp::shared().await;
+    let document = document(app).await;
     let (mut count, mut faults) = (0, Vec::new());
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             let id = operation["operationId"].as_str().unwrap();
-            let page = page(&app, id).await;
+            let page = page(app, id).await;
             let missing = missing(&document, operation, &page);
             if !missing.is_empty() {
                 faults.push(format!("{id}: {missing:?}"));
@@ -179,15 +179,15 @@ async fn each_operation_shows_its_members_and_an_example() {
 /// Sends the request of each example that needs no credential and no record.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_example_of_a_public_operation_succeeds() {
-    let app = TestApp::start().await;
-    let document = document(&app).await;
+    let app = TestApp::shared().await;
+    let document = document(app).await;
     let mut called = Vec::new();
     for item in document["paths"].as_object().unwrap().values() {
         let operation = &item["get"];
         if operation["security"].as_array().is_none_or(|needed| !needed.is_empty()) {
             continue;
         }
-        let page = page(&app, operation["operationId"].as_str().unwrap()).await;
+        let page = page(app, operation["operationId"].as_str().unwrap()).await;
         let address = address(&page, app.base_url());
         if address.contains("c0ffee") {
             continue;

@@ -222,7 +222,7 @@ impl<'a> Missing<'a> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_document_lacks_nothing_that_is_specified() {
-    let document = document(&TestApp::start().await).await;
+    let document = document(TestApp::shared().await).await;
     let specification = Specification::read(TABLES);
     assert_eq!(specification.operations.len(), 183);
     let missing = specification.missing(&document);
@@ -232,7 +232,7 @@ async fn the_document_lacks_nothing_that_is_specified() {
 /// Checks that parts that are removed from the document are reported as missing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_taken_out_of_the_document_is_found_missing() {
-    let document = document(&TestApp::start().await).await;
+    let document = document(TestApp::shared().await).await;
     let specification = Specification::read(TABLES);
     for (parent, name, missing) in [
         ("/paths", "/api/v1/tenants/{id}", "GET /api/v1/tenants/{id}: no such operation"),

@@ -20,7 +20,10 @@ fn filtered(document: &Value) -> Vec<String> {
         parameters.into_iter().flatten().any(|parameter| parameter["name"] == "tenant_id")
     };
     let lists = paths.filter(|(path, operations)| {
-        takes(operations) && !path.contains('{') && !path.ends_with(":stream")
+        // A search needs a text.
+        let is_list =
+            !path.contains('{') && !path.ends_with(":stream") && !path.ends_with("/search");
+        takes(operations) && is_list
     });
     lists.map(|(path, _)| path.clone()).collect()
 }
@@ -60,7 +63,7 @@ async fn listed(client: &Client, path: &str, tenant: &str) -> (u16, Vec<String>)
             record => vec![record.clone()],
         });
         let id = |record: &Value| {
-            let ids = ["id", "decision_id", "event_id", "day"];
+            let ids = ["id", "decision_id", "event_id", "starts_at"];
             ids.iter().find_map(|id| record[*id].as_str().map(str::to_owned))
         };
         ids.extend(records.filter_map(|record| id(&record)));

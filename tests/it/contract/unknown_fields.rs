@@ -101,8 +101,8 @@ async fn a_member_that_is_not_known_is_never_dropped_from_what_is_decided() {
 /// could only be a filter that is then not applied.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_method_that_writes_refuses_what_it_does_not_know() {
-    let app = TestApp::start().await;
-    let caller = Caller::owner(&app);
+    let app = TestApp::shared().await;
+    let caller = Caller::owner(app);
     let (mut writing, mut reading) = (0, 0);
     for (rpc, verbs) in methods() {
         let writes = verbs.iter().any(|verb| *verb != "get");
@@ -152,10 +152,10 @@ async fn over_grpc_web_it_is_refused_as_well() {
 /// The listed features are fields of the messages, and are the same over both transports.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn features_are_the_members_that_may_be_left_out() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let (_, described) = app.client("").get("/").await;
     let rpc = "/authority.directory.v1.DirectoryService/DescribeService";
-    let bytes = Caller::owner(&app).with(None).grpc(rpc, Vec::new()).await.unwrap();
+    let bytes = Caller::owner(app).with(None).grpc(rpc, Vec::new()).await.unwrap();
     let over_grpc = DescribeServiceResponse::decode(bytes).unwrap().features;
     let listed: Vec<String> = serde_json::from_value(described["features"].clone()).unwrap();
     assert_eq!(listed, over_grpc);

@@ -35,7 +35,7 @@ const RAISED: [Reason; 5] = [
 ];
 
 /// Each field, how to leave it out, and the refusals that may disappear with it.
-const MEMBERS: [(&str, Without, &[Reason]); 12] = [
+const MEMBERS: [(&str, Without, &[Reason]); 14] = [
     (
         "tool_id",
         |draft| draft.tool_id = None,
@@ -89,6 +89,12 @@ const MEMBERS: [(&str, Without, &[Reason]); 12] = [
         &[Reason::ContextInvalid],
     ),
     ("approval_id", |draft| draft.approval_id = None, &[]),
+    ("on_behalf_of", |draft| draft.on_behalf_of = None, &[Reason::DelegationMismatch]),
+    (
+        "supported_obligations",
+        |draft| draft.supported_obligations = None,
+        &[Reason::ObligationUnsupported],
+    ),
 ];
 
 /// The numbers of statements without a `has` test. If a field is absent, the core makes reading it

@@ -244,7 +244,10 @@ impl<'a> World<'a> {
             5 if way.unknown => Some("delegation_unknown"),
             5 => {
                 let other = !way.links.is_empty() && way.links[0].delegate_id != self.ask.subject;
-                other.then_some("delegation_mismatch")
+                let lacks =
+                    |id: &PrincipalRef| way.links.iter().all(|link| link.delegator_id != *id);
+                let stranger = self.ask.on_behalf_of.as_ref().is_some_and(lacks);
+                (other || stranger).then_some("delegation_mismatch")
             }
             6 => self.in_force(way),
             7 => self.covered(way),

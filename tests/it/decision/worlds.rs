@@ -193,6 +193,15 @@ fn draft(dice: &mut Dice<'_>) -> Draft {
         action_declaration: dice.maybe(2, Dice::declaration),
         action_risk_classification: dice.maybe(2, Dice::classification),
         approval_id: dice.maybe(3, |_| "approval-1".into()),
+        on_behalf_of: dice.maybe(8, |d| {
+            let anyone = [HUMANS[0], HUMANS[0], HUMANS[1], AGENTS[0], "svc:agent:t:stranger"];
+            d.of(&anyone).into()
+        }),
+        supported_obligations: dice
+            .maybe(5, |d| d.few(3, |d| text(d.of(&["log.full", "notify.owner", "review.after"])))),
+        justification: None,
+        client_nonce: None,
+        include_record: false,
         explain: dice.rarely(8),
         at_least_revision: None,
     }

@@ -6,6 +6,7 @@ pub(crate) mod delivery;
 mod endpoints;
 mod failing_streams;
 mod log;
+mod messages;
 mod notifications;
 mod push;
 mod retention;

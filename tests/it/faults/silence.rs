@@ -109,8 +109,8 @@ async fn a_silent_listener_is_probed_and_reconnects() {
     let database = Arc::new(Database::fresh().await);
     let line = Line::before(&database).await;
     let store = Store::open(&line.address(), &Limits::default()).unwrap();
-    let (listener, mut heard) = store.listen("listener", "authority_changes");
-    run_workers([listener]);
+    let mut heard = store.notifications("authority_changes");
+    run_workers([store.listener()]);
     assert_eq!(heard.next().await, Some(Notification::Listening));
     line.cut();
     let again = tokio::time::timeout(Duration::from_secs(20), heard.next()).await;

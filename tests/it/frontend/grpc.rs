@@ -8,7 +8,7 @@ use crate::support::TestApp;
 /// The service looks up the method before it checks the credential.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unknown_method_or_service_is_unimplemented() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let nobody = app.client("");
     let web = "application/grpc-web+proto";
     for path in [

@@ -77,7 +77,7 @@ fn framed(message: &[u8]) -> Vec<u8> {
 /// grpcio rejects metadata above 8 KiB, and its error makes the caller retry.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_grpc_refusal_leaves_room_in_8_kib() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let owner = app.owner();
     for bad in [1, 12, 50, 256, 20_000] {
         let delegation = Delegation {
@@ -102,7 +102,7 @@ async fn a_grpc_refusal_leaves_room_in_8_kib() {
 /// The rule for action patterns in the protos agrees with the registry's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_fault_is_reported_once() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let delegation = json!({"tenant_id": "acme", "delegator_id": "a", "delegate_id": "b",
         "actions": ["Payment", "payment.execute"]});
     let told = refused(&app.owner(), "/api/v1/delegations", &delegation).await;

@@ -51,7 +51,7 @@ async fn two_idempotency_keys_are_refused() {
 /// Many tools look for the contract at `/openapi.json`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_contract_is_found_under_the_name_of_its_file() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let client = app.client("");
     let (status, document) = client.get("/openapi").await;
     assert_eq!(status, 200);
@@ -66,7 +66,7 @@ async fn the_contract_is_found_under_the_name_of_its_file() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_contract_is_not_sent_again_if_unchanged() {
-    let app = TestApp::start().await;
+    let app = TestApp::shared().await;
     let client = app.client("");
     let get = |tag: &str| {
         let request = client.http.get(format!("{}/openapi", client.base));

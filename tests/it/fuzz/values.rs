@@ -168,6 +168,9 @@ fn singles(field: &FieldDescriptor, rules: &Rules) -> Vec<Bad> {
                 bad("beyond the calendar", r#""99999-01-01T00:00:00Z""#),
             ],
             "google.protobuf.Struct" => structs(),
+            "google.protobuf.ListValue" => {
+                vec![bad("no list", "5"), bad("no list", "{}"), bad("no list", r#""x""#)]
+            }
             _ => vec![bad("no object", "5"), bad("no object", "[]"), bad("no object", r#""x""#)],
         },
         _ => Vec::new(),

@@ -85,8 +85,7 @@ fn an_unfit_env_or_id_makes_no_key() {
 #[tokio::test]
 async fn a_genuine_key_acts_for_its_tenant() {
     let world = World::new();
-    let text =
-        make(&world, |facts| facts.principal_ids = Arc::new(["svc:agent:acme:a".to_owned()]));
+    let text = make(&world, |facts| facts.principal_ids = Arc::new(["svc:agent:acme:a".into()]));
     let caller = world.call(WRITE, &text).await.unwrap();
     assert_eq!(caller.tenant().unwrap().slug(), "acme");
     assert_eq!(caller.actor, record_id(ID).as_str());

@@ -249,7 +249,7 @@ fn bearer(credential: &str) -> HeaderMap {
 
 fn member(tenant: &str, role: &str) -> Holder {
     Holder::Member {
-        tenant_id: format!("svc:tenant:{tenant}"),
+        tenant_id: format!("svc:tenant:{tenant}").into(),
         role: role.to_owned(),
         email: format!("{role}@{tenant}.example"),
     }

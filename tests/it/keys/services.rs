@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use authority_api::identity::{Caller, CallerKind, Exports, Role, api_key};
 use authority_graph::{self as graph, Graph};
-use authority_ids::{ApiKeyId, TenantId};
+use authority_ids::{ApiKeyId, PrincipalRef, TenantId};
 use authority_keys::Keys;
 use authority_model::proto::keys::{
     ApiKey, CreateApiKeyRequest, CreateKeyRequest, ListApiKeysRequest, ListKeysRequest,
@@ -56,7 +56,7 @@ impl KeyServices {
         let loading =
             Graph::load(place.store.clone(), settings, Clock::default(), keys.erased_names());
         let graph = loading.await.unwrap();
-        run_workers(graph.workers());
+        run_workers([graph.worker(), place.store.listener()]);
         let registry = Registry {
             store: place.store.clone(),
             clock: Clock::default(),
@@ -374,7 +374,7 @@ fn a_record_tells_the_facts() {
         previous: None,
         expires_at: record.expires_at.and_then(authority_model::wire::Time::moment),
         scopes: record.scopes.clone().into(),
-        principal_ids: record.principal_ids.clone().into(),
+        principal_ids: record.principal_ids.iter().cloned().map(PrincipalRef::from).collect(),
         allowed_from: graph::allow_list(record.ip_allowlist.iter().map(String::as_str)).unwrap(),
         decisions_per_second: None,
         people: Arc::default(),

@@ -59,11 +59,12 @@ async fn the_api_has_pages_that_need_no_script_and_nothing_from_elsewhere() {
         "{policy}"
     );
     assert!(index.contains("/api/v1/runtime/evaluate"), "{index}");
-    // A script filters the list, which is complete without the script too.
+    // One script applies the choice of light or dark. The other filters the list, which is complete
+    // without the script too.
     let scripts: Vec<&str> = index.split("<script").skip(1).collect();
-    assert!(
-        scripts.len() == 1 && scripts[0].starts_with(" src=\"/docs/filter.js\" defer></script>")
-    );
+    assert_eq!(scripts.len(), 2);
+    assert!(scripts[0].starts_with(" src=\"/theme/choice.js\"></script>"));
+    assert!(scripts[1].starts_with(" src=\"/docs/filter.js\" defer></script>"));
     assert!(index.len() < 200_000, "{} bytes", index.len());
     assert!(!index.contains("http://") && !index.contains("https://"), "external links");
     let mut links = index.split("<a href=\"/docs/").skip(1);

@@ -22,6 +22,10 @@ async fn ann_everywhere(world: &World) -> (String, String) {
         world.act(&ann, &approval, "approve", json!({"comment": "fine for ann@example.org"})).await;
     assert_eq!(status, 200, "{acted:#}");
     world.held(&world.key, "ann@example.org, privately").await;
+    let mut ask = crate::support::asking(26_000.0, "DE");
+    ask["justification"] = json!("Ann@Example.org asked for it");
+    let (_, held) = world.key.post("/api/v1/runtime/evaluate", ask).await;
+    assert_eq!(held["decision"], "require_approval", "{held:#}");
     let (_, listed) = ann.get("/api/v1/app/delegations").await;
     let delegation = listed["delegations"][0]["id"].as_str().unwrap();
     let path = format!("/api/v1/app/delegations/{delegation}/approve");
@@ -40,6 +44,11 @@ async fn ann_everywhere(world: &World) -> (String, String) {
     assert_eq!(installer.post(&path, json!({"reason": "a first"})).await.0, 200);
     let agreed = json!({"reason": "as ann@example.org agreed"});
     assert_eq!(world.owner.post(&path, agreed).await.0, 200);
+    // Ann wrote a policy that another person must activate.
+    let draft = json!({"tenant_id": TENANT, "regime": "internal",
+        "cedar": "forbid (principal, action, resource) unless { context has amount };"});
+    let (status, written) = ann.post("/api/v1/app/policies", draft).await;
+    assert_eq!(status, 201, "{written:#}");
     (principal, approval)
 }
 

@@ -40,6 +40,30 @@ async fn a_record_its_pack_and_the_acts_verify_without_context_and_names() {
     assert_eq!((status, &refused["error"]), (409, &json!("request_erased")), "{refused:#}");
 }
 
+/// A kept answer could have the salt of the erased context. With the salt, the context could be
+/// guessed from its digest.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_salt_of_an_erased_context_is_not_repeated() {
+    let world = World::start().await;
+    let ask = |payee: &str| {
+        let mut ask = crate::support::asking(25_000.0, "DE");
+        ask["context"]["payee"] = json!(payee);
+        ask["include_record"] = json!(true);
+        ask
+    };
+    let call = async |payee: &str| {
+        let (path, headers) = ("/v1/decisions/evaluate", [("idempotency-key", payee)]);
+        world.key.call("POST", path, Some(ask(payee)), &headers).await
+    };
+    let (hers, other) = (call(ANN).await, call("Globex").await);
+    assert!(hers.1["context_salt"].is_string(), "{hers:#?}");
+    world.erase_ann().await;
+    let (status, refused) = call(ANN).await;
+    let found = (status, &refused["error"]);
+    assert_eq!(found, (409, &json!("idempotency_answer_erased")), "{refused:#}");
+    assert_eq!(call("Globex").await, other);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_erased_decision_is_replayed_with_no_result() {
     let world = World::start().await;

@@ -10,7 +10,7 @@ use super::{ANN, BOB, World};
 async fn everything_of_the_person_and_nothing_of_others() {
     let world = World::start().await;
     let (hers, _) = (world.lead(ANN).await, world.lead(BOB).await);
-    for (name, email) in [("Ann", ANN), ("Bob", BOB)] {
+    for (name, email, amount) in [("Ann", ANN, 26_000.0), ("Bob", BOB, 27_000.0)] {
         let body = json!({"display_name": name, "email": email});
         world.make("/api/v1/consultants", body, "consultant").await;
         world.human(email, &format!("dev|{email}")).await;
@@ -21,6 +21,10 @@ async fn everything_of_the_person_and_nothing_of_others() {
         let said = json!({"comment": format!("{name} agrees")});
         assert_eq!(world.act(&person, &approval, "approve", said).await.0, 200);
         world.held(&world.app.owner_named(email), &format!("{name} asks")).await;
+        let mut ask = crate::support::asking(amount, "DE");
+        ask["justification"] = json!(format!("as {email} wrote"));
+        let (_, held) = world.key.post("/api/v1/runtime/evaluate", ask).await;
+        assert_eq!(held["decision"], "require_approval", "{held:#}");
     }
     let (lines, last) = world.export(json!({"email": "ANN@example.org"})).await;
     let kinds: BTreeSet<&str> = lines.iter().map(|line| line["kind"].as_str().unwrap()).collect();
@@ -32,7 +36,7 @@ async fn everything_of_the_person_and_nothing_of_others() {
     let act = lines.iter().find(|line| line["kind"] == "act").unwrap();
     assert_eq!(act["data"]["comment"], "Ann agrees", "{act:#}");
     let text = serde_json::to_string(&lines).unwrap();
-    assert!(text.contains("for ann@example.org"));
+    assert!(text.contains("for ann@example.org") && text.contains("as ann@example.org wrote"));
     for his in [BOB, "Bob"] {
         assert!(!text.contains(his), "{his} in {text}");
     }

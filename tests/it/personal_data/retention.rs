@@ -38,10 +38,27 @@ async fn is_shown(world: &World, approval: &str) -> bool {
     !shown["request"].is_null()
 }
 
+/// Returns the requester's own reason that the approval shows.
+async fn reason(world: &World, approval: &str) -> Value {
+    world.shown(&format!("/api/v1/approvals/{approval}"), "approval").await["justification"].take()
+}
+
+/// Opens a request for the same document, and returns its id and the number of its warnings.
+async fn invoiced(world: &World, amount: f64) -> (String, usize) {
+    let mut ask = crate::support::asking(amount, "DE");
+    ask["context"]["payee"] = json!("Globex");
+    ask["context"]["invoice"] = json!("R-1");
+    ask["justification"] = json!("the supplier waits");
+    let (_, held) = world.key.post("/api/v1/runtime/evaluate", ask).await;
+    let id = held["approval_id"].as_str().unwrap().to_owned();
+    let shown = world.shown(&format!("/api/v1/approvals/{id}"), "approval").await;
+    (id, shown["similar"].as_array().unwrap().len())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn contexts_go_when_their_tenant_says_so() {
     let world = World::start().await;
-    let (_, approval) = world.held(&world.key, "Globex").await;
+    let (approval, _) = invoiced(&world, 25_000.0).await;
     run(&world, 1000, false).await;
     assert!(is_shown(&world, &approval).await, "none: kept");
     set(&world, json!({"retention": {"contexts_days": 30}})).await;
@@ -53,8 +70,13 @@ async fn contexts_go_when_their_tenant_says_so() {
     set(&world, json!({"legal_hold": null})).await;
     run(&world, 31, true).await;
     assert!(is_shown(&world, &approval).await, "the installation's hold");
+    assert_eq!(invoiced(&world, 25_001.0).await.1, 1);
+    assert_eq!(reason(&world, &approval).await, "the supplier waits");
     run(&world, 31, false).await;
     assert!(!is_shown(&world, &approval).await);
+    assert_eq!(reason(&world, &approval).await, Value::Null);
+    // The codes by which requests are compared are erased with the context.
+    assert_eq!(invoiced(&world, 25_002.0).await.1, 0);
     // A later run erases contexts that are newer.
     let (_, later) = world.held(&world.key, "Initech").await;
     run(&world, 31, false).await;

@@ -47,6 +47,13 @@ async fn a_principals_blast_radius_is_what_it_holds_or_gave_and_all_below() {
     // The blast radius of a single delegation shows the totals as well.
     let of_one = app.get(&format!("/delegations/{given}/blast-radius")).await.is(200).body;
     assert_eq!((&of_one["delegation_total"], &of_one["agent_total"]), (&json!(2), &json!(2)));
+    assert_eq!(ids(&of_one), [&*given, &*below]);
+    assert_eq!(of_one["agents"], json!([cat, dog]));
+    let path = format!("/delegations/{held}/blast-radius");
+    let cut = app.get(&format!("{path}?limit=1")).await.is(200).body;
+    assert_eq!((ids(&cut), &cut["agents"]), (vec![&*held], &json!([bot])));
+    assert_eq!((&cut["delegation_total"], &cut["agent_total"]), (&json!(3), &json!(3)));
+    app.get(&format!("{path}?limit=501")).await.is(400);
     // A suspended delegation is still in the list, because it may be reinstated. Revoking a
     // delegation ends it and all delegations below it.
     let act = async |id: &str, verb: &str| {
@@ -58,6 +65,10 @@ async fn a_principals_blast_radius_is_what_it_holds_or_gave_and_all_below() {
     act(&given, "revoke").await;
     assert_eq!(ids(&radius(&bot, "").await), [&*held]);
     assert_eq!(ids(&radius(&cat, "").await), [""; 0]);
+    // The revoked delegation still has its own answer, without those above it.
+    let of_one = app.get(&format!("/delegations/{given}/blast-radius")).await.is(200).body;
+    assert_eq!(ids(&of_one), [&*given, &*below]);
+    assert_eq!(ids(&app.get(&path).await.is(200).body), [&*held]);
     let ended = json!({"expires_at": "2020-01-01T00:00:00Z"});
     lend(&app, &tenant, (&ada, &cat), ended).await;
     assert_eq!(ids(&radius(&cat, "").await), [""; 0]);

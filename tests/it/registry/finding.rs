@@ -1,4 +1,4 @@
-//! Finding principals by text, and finding stops by the records that they affect.
+//! Finding principals by text, stops by the records that they affect, and records by their expiry.
 
 use std::time::{Duration, Instant};
 
@@ -86,5 +86,36 @@ async fn stops_are_found_by_what_they_concern() {
         let path = format!("/app{path}");
         let listed = app.call_as(&tenant, "GET", &path, Value::Null, &[]).await.is(200).body;
         assert_eq!(ids(&listed, list), [found], "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_are_found_by_the_time_at_which_they_expire() {
+    let app = App::start().await;
+    let tenant = app.tenant("acme").await;
+    let bot = app.principal(&tenant, "agent", "Bot").await;
+    let cat = app.principal(&tenant, "agent", "Cat").await;
+    let delegation = json!({"tenant_id": tenant, "delegator_id": bot, "delegate_id": cat,
+        "actions": ["payment.*"]});
+    app.make("/delegations", delegation.clone()).await;
+    let mut expiring = Vec::new();
+    for end in ["2040-01-01T00:00:00Z", "2040-02-01T00:00:00Z"] {
+        let mut body = delegation.clone();
+        body["expires_at"] = json!(end);
+        app.make("/delegations", body).await;
+        let all = app.get("/delegations").await.is(200).body;
+        expiring.push((*ids(&all, "delegations").last().unwrap()).to_owned());
+    }
+    for (filter, found) in [
+        ("expires_before=2040-01-15T00:00:00Z", &expiring[..1]),
+        ("expires_after=2040-01-15T00:00:00Z", &expiring[1..]),
+        ("expires_after=2040-01-01T00:00:00Z&expires_before=2040-02-01T00:00:00Z", &expiring[..1]),
+        ("expires_after=2040-01-01T00:00:00Z", &expiring[..]),
+        ("expires_after=2040-02-01T00:00:01Z", &[]),
+    ] {
+        let path = format!("/delegations?{filter}&count=true");
+        let listed = app.get(&path).await.is(200).body;
+        assert_eq!(ids(&listed, "delegations"), *found, "{path}");
+        assert_eq!(listed["total"], json!(found.len()), "{path}");
     }
 }

@@ -1,6 +1,7 @@
 //! The registry over REST, with a real PostgreSQL.
 
 mod blast_radius;
+mod by_admins;
 mod delegations;
 mod finding;
 mod flow;

@@ -65,10 +65,10 @@ impl App {
         let counted = Arc::clone(&caught_up);
         let settings = graph::Settings::default();
         let keys = KEYS.clone();
-        let loading =
-            Graph::load(database.store(), settings, Clock::default(), keys.erased_names());
+        let store = database.store();
+        let loading = Graph::load(store.clone(), settings, Clock::default(), keys.erased_names());
         let graph = loading.await.unwrap();
-        run_workers(graph.workers());
+        run_workers([graph.worker(), store.listener()]);
         let registry = Registry {
             store: database.store(),
             clock: Clock::default(),

@@ -1,4 +1,4 @@
-//! Lists of approvals: their order, and the filter by action.
+//! Lists of approvals: their order, the filter by action, and the requests that a person may decide.
 
 use serde_json::{Value, json};
 
@@ -7,6 +7,8 @@ use super::{
     questions::{TENANT, approver, held},
 };
 use crate::support::{Client, asking};
+
+const BOT: &str = "svc:agent:acme:invoice-bot";
 
 /// Returns the ids on all pages, two a page.
 async fn ids(client: &Client, query: &str) -> Vec<String> {
@@ -74,4 +76,126 @@ async fn only_what_expires_is_listed_by_expiry() {
         let answer = ann.get(&format!("/api/v1/app/approvals?{query}")).await;
         assert_eq!(at_fault(answer), "order", "{query}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_largest_amount_is_first() {
+    let (app, client, _) = demo().await;
+    let ann = approver(&app);
+    let mut opened = Vec::new();
+    for amount in [12_000.5, 30_000.0, 12_000.0, 25_000.0] {
+        opened.push(held(&client, &asking(amount, "DE")).await);
+    }
+    let expected = [1, 3, 0, 2].map(|at: usize| opened[at].clone());
+    assert_eq!(ids(&ann, "state=pending&order=amount").await, expected);
+    // A request that was decided since does not shift the next page.
+    let first = "/api/v1/app/approvals?state=pending&order=amount&limit=2&count=true";
+    let (_, page) = ann.get(first).await;
+    assert_eq!(page["total"], 4, "{page:#}");
+    let decline = format!("/api/v1/app/approvals/{}/decline", expected[1]);
+    assert_eq!(ann.post(&decline, json!({"reason": "no"})).await.0, 200);
+    let token = page["next_page_token"].as_str().unwrap();
+    let (_, page) = ann.get(&format!("{first}&page_token={token}")).await;
+    assert_eq!(page["approvals"][0]["id"], expected[2], "{page:#}");
+    let (status, refused) =
+        ann.get(&format!("/api/v1/app/approvals?state=pending&page_token={token}")).await;
+    assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("page_token")));
+}
+
+/// The ids, the total, and the reasons for which the person may not decide each request.
+async fn mine(person: &Client, query: &str) -> (Vec<String>, Value, Vec<Value>) {
+    let path = format!("/api/v1/app/approvals?state=pending&count=true&{query}");
+    let (status, page) = person.get(&path).await;
+    assert_eq!(status, 200, "{page:#}");
+    let all = page["approvals"].as_array().unwrap();
+    let ids = all.iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect();
+    let reasons = all.iter().map(|one| one["ineligibility"]["reason"].clone()).collect();
+    (ids, page["total"].clone(), reasons)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_lists_exactly_what_they_may_decide() {
+    let (app, client, _) = demo().await;
+    let person = |role: &str, name: &str| app.person(TENANT, role, &format!("{name}@acme.example"));
+    let (ann, ben) = (person("approver", "ann"), person("admin", "ben"));
+    // The demonstration's head of finance owns the agent.
+    let (owning, auditor) = (person("approver", "owner"), person("auditor", "aud"));
+    let cedar = "@id(\"two\") @decision(\"require_approval\") @approvals(\"2\")\n\
+                 forbid (principal, action, resource);";
+    let policy = json!({"tenant_id": TENANT, "regime": "internal", "cedar": cedar});
+    assert_eq!(app.owner().post("/api/v1/policies", policy).await.0, 201);
+    let one = held(&client, &asking(12_000.0, "DE")).await;
+    let two = held(&client, &asking(25_000.0, "DE")).await;
+    // This key's maker is on the requesting side.
+    let body = json!({"label": "ben's", "scopes": ["runtime:read", "runtime:write"]});
+    let (status, made) = ben.post("/api/v1/app/api-keys", body).await;
+    assert_eq!(status, 201, "{made:#}");
+    let his = app.client(made["secret"].as_str().unwrap());
+    let third = held(&his, &asking(13_000.0, "DE")).await;
+    let all = vec![one.clone(), two.clone(), third.clone()];
+    let null = Value::Null;
+    let (listed, total, reasons) = mine(&ann, "").await;
+    assert_eq!((&listed, total, reasons), (&all, json!(3), vec![null.clone(); 3]));
+    assert_eq!(mine(&ann, "for_me=true").await.0, all);
+    let (_, _, reasons) = mine(&ben, "").await;
+    assert_eq!(reasons, [null.clone(), null.clone(), json!("key_maker")]);
+    let (listed, total, reasons) = mine(&ben, "for_me=true").await;
+    assert_eq!((listed, total, reasons), (all[..2].to_vec(), json!(2), vec![null.clone(); 2]));
+    let (_, _, reasons) = mine(&owning, "").await;
+    assert_eq!(reasons, vec![json!("owner"); 3]);
+    assert_eq!(mine(&owning, "for_me=true").await.0, Vec::<String>::new());
+    let (_, _, reasons) = mine(&auditor, "").await;
+    assert_eq!(reasons, vec![json!("role"); 3]);
+    assert_eq!(mine(&auditor, "for_me=true").await.1, json!(0));
+    // After the own approval, the request waits for another person.
+    let approve = format!("/api/v1/app/approvals/{two}/approve");
+    assert_eq!(ann.post(&approve, json!({})).await.0, 200);
+    let (listed, total, _) = mine(&ann, "for_me=true").await;
+    assert_eq!((listed, total), (vec![one.clone(), third.clone()], json!(2)));
+    assert_eq!(mine(&ann, "").await.2[1], json!("acted_already"));
+    // The list has the same answer as each request.
+    for client in [&ann, &ben, &owning, &auditor] {
+        let (listed, _, reasons) = mine(client, "").await;
+        for (id, reason) in listed.iter().zip(reasons) {
+            let (_, read) = client.get(&format!("/api/v1/app/approvals/{id}")).await;
+            assert_eq!(read["approval"]["ineligibility"]["reason"], reason, "{read:#}");
+        }
+    }
+    let (_, page) = ann.get("/api/v1/app/approvals").await;
+    assert!(page["approvals"].as_array().unwrap().iter().all(|a| a["ineligibility"].is_null()));
+    for query in ["for_me=true", "state=approved&for_me=true"] {
+        let (status, refused) = ann.get(&format!("/api/v1/app/approvals?{query}")).await;
+        assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("for_me")), "{query}");
+    }
+}
+
+/// A delegation that the held decision did not use also counts, if the request would use it now.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_delegator_of_the_present_authority_may_not_decide() {
+    let (app, client, _) = demo().await;
+    let owner = app.owner();
+    let body = json!({"tenant_id": TENANT, "principal_class": "human",
+                      "display_name": "Zoe", "email": "zoe@acme.example"});
+    let (status, made) = owner.post("/api/v1/principals", body).await;
+    assert_eq!(status, 201, "{made:#}");
+    let zoe = made["principal"]["id"].clone();
+    let id = held(&client, &asking(25_000.0, "DE")).await;
+    let approver = app.person(TENANT, "approver", "zoe@acme.example");
+    assert_eq!(mine(&approver, "for_me=true").await.0, std::slice::from_ref(&id));
+    let body = json!({"tenant_id": TENANT, "delegator_id": zoe, "delegate_id": BOT, "actions": ["payment.*"],
+                      "purposes": ["invoice-settlement"], "jurisdictions": ["DE"],
+                      "max_amount": "50000", "currency": "EUR"});
+    let (status, made) = owner.post("/api/v1/delegations", body).await;
+    assert_eq!(status, 201, "{made:#}");
+    // The request would still use the first delegation.
+    assert_eq!(mine(&approver, "for_me=true").await.0, std::slice::from_ref(&id));
+    let first = app.demo().await.delegation_id;
+    let path = format!("/api/v1/delegations/{first}/revoke");
+    let (status, answer) = owner.post(&path, json!({"reason": "a test"})).await;
+    assert_eq!(status, 200, "{answer:#}");
+    let (listed, _, reasons) = mine(&approver, "").await;
+    assert_eq!((listed, reasons), (vec![id.clone()], vec![json!("delegator")]));
+    assert_eq!(mine(&approver, "for_me=true").await.0, Vec::<String>::new());
+    let (_, read) = approver.get(&format!("/api/v1/app/approvals/{id}")).await;
+    assert_eq!(read["approval"]["ineligibility"]["reason"], json!("delegator"), "{read:#}");
 }

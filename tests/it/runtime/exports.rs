@@ -15,6 +15,7 @@ use super::demo;
 use crate::support::{Client, Limits, TestApp, asking};
 
 const TENANT: &str = "svc:tenant:acme";
+const AGENT: &str = "svc:agent:acme:invoice-bot";
 const PATH: &str = "/api/v1/app/decisions:export";
 
 async fn lines(client: &Client, filter: &Value) -> Vec<Value> {
@@ -219,4 +220,63 @@ async fn it_ends_with_the_token() {
         }
     };
     assert_eq!(ended.code(), Code::Unauthenticated, "{ended:?}");
+}
+
+/// The rows of an export as CSV.
+async fn rows(client: &Client, query: &str) -> (String, Vec<String>) {
+    let request = client.http.get(format!("{}{PATH}{query}", client.base));
+    let request = request.bearer_auth(&client.token).header("accept", "text/csv");
+    let answer = request.send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    let kind = answer.headers()["content-type"].to_str().unwrap().to_owned();
+    let text = answer.text().await.unwrap();
+    (kind, text.split_terminator("\r\n").map(str::to_owned).collect())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_same_decisions_are_rows_for_spreadsheets() {
+    let (app, client, _) = demo().await;
+    let auditor = app.person(TENANT, "auditor", "aud@example.org");
+    let first = decided(&client, 1_200.5).await;
+    let second = decided(&client, 25_000.0).await;
+    let (_, held) = app.owner().get(&format!("/api/v1/approvals?subject={AGENT}")).await;
+    let approval = held["approvals"][0]["id"].as_str().unwrap().to_owned();
+    let (kind, all) = rows(&auditor, "?context=true").await;
+    assert_eq!(kind, "text/csv; charset=utf-8; header=present");
+    assert_eq!(
+        all[0],
+        "evaluated_at,decision_id,tenant_id,subject,action,amount,currency,decision,reason_code,\
+         approval_id,verify_url,end,count,next"
+    );
+    let lines = lines(&auditor, &json!({"context": true})).await;
+    let expected = [
+        (&first, "1200.5", "allow", ""),
+        (&second, "25000", "require_approval", approval.as_str()),
+    ];
+    for ((row, line), (id, amount, word, approval)) in all[1..].iter().zip(&lines).zip(expected) {
+        let decision = &line["decision"];
+        let text = |member: &str| decision[member].as_str().unwrap();
+        let (at, reason, url) = (text("evaluated_at"), text("reason_code"), text("verify_url"));
+        let word = if word == "allow" { text("decision") } else { word };
+        assert_eq!(
+            *row,
+            format!(
+                "{at},{id},{TENANT},{AGENT},payment.execute,{amount},EUR,{word},{reason},{approval},{url},false,,"
+            )
+        );
+        assert_eq!((text("amount"), text("currency")), (amount, "EUR"), "{line:#}");
+    }
+    // The last row shows that the file is complete.
+    let end = &lines[2];
+    // `next` depends on the time of the export.
+    let next = end["next"].as_str().unwrap().len();
+    let begin = ",,,,,,,,,,,true,2,svc:decision:";
+    assert!(all[3].starts_with(begin), "{all:#?}");
+    assert_eq!(all[3].len() - begin.len() + "svc:decision:".len(), next, "{all:#?}");
+    assert_eq!(all.len(), 4);
+    // Amounts belong to the context.
+    let (_, without) = rows(&auditor, "").await;
+    assert!(without[1].contains(",payment.execute,,,allow"), "{without:#?}");
+    let (_, denied) = rows(&auditor, "?decision=deny").await;
+    assert_eq!(denied.len(), 2, "{denied:#?}");
 }

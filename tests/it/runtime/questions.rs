@@ -117,6 +117,60 @@ async fn an_approver_is_shown_what_they_sign() {
     assert_eq!(signed["question"], shown["request_digest"]);
 }
 
+/// Approvers see the reason. The question and the record do not contain it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn approvers_are_shown_the_requesters_own_reason() {
+    let (app, client, _) = demo().await;
+    let because = "the supplier\nstops \u{202e}delivery";
+    let mut ask = to_mallory(25_000.0);
+    ask["justification"] = json!(because);
+    let (status, first) = client.post("/v1/decisions/evaluate", ask.clone()).await;
+    assert_eq!((status, &first["decision"]), (200, &json!("require_approval")), "{first:#}");
+    let id = first["approval_id"].as_str().unwrap().to_owned();
+    let shown = read(&approver(&app), &id).await;
+    assert_eq!(shown["justification"], because, "{shown:#}");
+    assert_eq!(shown["request_digest"], digest(&shown["request"]));
+    assert!(!shown["request"].to_string().contains("stops"), "{shown:#}");
+    let (_, list) = approver(&app).get("/api/v1/app/approvals").await;
+    assert_eq!(list["approvals"][0]["justification"], because, "{list:#}");
+    let path = format!("/v1/decisions/{}", first["decision_id"].as_str().unwrap());
+    let (_, record) = client.get(&path).await;
+    assert!(record["record"]["request"].get("justification").is_none(), "{record:#}");
+    // Another reason, or none, is the same question. The approval shows the reason that opened it.
+    for reason in [json!("please"), Value::Null] {
+        ask["justification"] = reason;
+        assert_eq!(held(&client, &ask).await, id);
+    }
+    assert_eq!(read(&approver(&app), &id).await["justification"], because);
+    let (status, approved) = act(&approver(&app), &id, "approve", json!({})).await;
+    assert_eq!((status, &approved["justification"]), (200, &json!(because)), "{approved:#}");
+    ask["approval_id"] = json!(id);
+    let (_, allowed) = client.post("/api/v1/runtime/evaluate", ask.clone()).await;
+    assert_eq!(allowed["decision"], "allow", "{allowed:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reason_is_a_text_of_at_most_2000_characters() {
+    let (_app, client, _) = demo().await;
+    let mut ask = to_mallory(25_000.0);
+    for (reason, status) in [
+        (json!("\u{e9}".repeat(2000)), 200),
+        (json!("x".repeat(2001)), 400),
+        (json!(""), 400),
+        (json!("a\u{0}"), 400),
+        (json!(7), 400),
+    ] {
+        ask["justification"] = reason;
+        for path in ["/api/v1/runtime/evaluate", "/v1/decisions/evaluate"] {
+            let (found, answer) = client.post(path, ask.clone()).await;
+            assert_eq!(found, status, "{path}: {answer:#}");
+            if status == 400 {
+                assert_eq!(answer["details"][0]["field"], "justification", "{answer:#}");
+            }
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_shown_is_compared_with_what_is_signed() {
     let (app, client, _) = demo().await;

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use super::{asking, demo};
 use crate::support::Client;
 
-const AGENT: &str = "svc:agent:acme:invoice-bot";
-const TENANT: &str = "svc:tenant:acme";
+pub(super) const AGENT: &str = "svc:agent:acme:invoice-bot";
+pub(super) const TENANT: &str = "svc:tenant:acme";
 
 /// Returns the reason code for a small payment.
-async fn outcome(client: &Client) -> String {
+pub(super) async fn outcome(client: &Client) -> String {
     let (status, answer) = client.post("/api/v1/runtime/evaluate", asking(10.0, "DE")).await;
     assert_eq!(status, 200, "{answer:#}");
     let allowed = answer["decision"] == "allow";

@@ -1,4 +1,8 @@
-//! Decisions are counted exactly once, by day and tenant, even if they are committed late.
+//! Decisions are counted exactly once, by hour, day, tenant, agent, action and reason, even if they
+//! are committed late.
+
+mod again;
+mod listed;
 
 use authority_ids::DecisionId;
 use authority_process::clock::Clock;
@@ -43,7 +47,7 @@ async fn usage(client: &Client, query: &str) -> Vec<(String, String, Value)> {
     days.map(|day| {
         let text = |member: &str| day[member].as_str().unwrap().to_owned();
         let counts = json!([day["allow"], day["require_approval"], day["deny"]]);
-        (text("tenant_id"), text("day"), counts)
+        (text("tenant_id"), text("starts_at")[..10].to_owned(), counts)
     })
     .collect()
 }
@@ -71,13 +75,12 @@ fn day(at: DateTime<Utc>) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn decisions_are_counted_by_day_and_tenant() {
     let (app, _, _) = demo().await;
-    let (status, _) =
-        app.owner().post("/api/v1/tenants", json!({"name": "Other", "slug": "other"})).await;
-    assert_eq!(status, 201);
+    let other = json!({"name": "Other", "slug": "other"});
+    assert_eq!(app.owner().post("/api/v1/tenants", other).await.0, 201);
     let now = Clock::default().now();
     counted(&app, now - TimeDelta::seconds(90)).await;
     let [recent, before, old] =
-        [TimeDelta::minutes(3), TimeDelta::days(2), TimeDelta::days(390)].map(|age| now - age);
+        [TimeDelta::minutes(3), TimeDelta::days(2), TimeDelta::days(1000)].map(|age| now - age);
     for (tenant, decision, at, count) in [
         (ACME, "allow", recent, 3),
         (ACME, "allow_with_constraints", recent, 2),
@@ -87,11 +90,11 @@ async fn decisions_are_counted_by_day_and_tenant() {
         (ACME, "allow", old, 1),
         (OTHER, "allow", before, 9),
         // These decisions are older than the retention of counts.
-        (OTHER, "allow", now - TimeDelta::days(401), 9),
+        (OTHER, "allow", now - TimeDelta::days(1100), 9),
     ] {
         app.database.run(&stored(tenant, decision, at, count)).await;
     }
-    app.database.run(&looked(now - TimeDelta::days(400))).await;
+    app.database.run(&looked(now - TimeDelta::days(1200))).await;
     counted(&app, recent + TimeDelta::seconds(1)).await;
     let row = |tenant: &str, at, counts: Value| (tenant.to_owned(), day(at), counts);
     let all = vec![
@@ -117,11 +120,21 @@ async fn decisions_are_counted_by_day_and_tenant() {
     for _ in 0..all.len() {
         let path = format!("/api/v1/usage?limit=1&page_token={token}");
         let (_, page) = owner.get(&path).await;
-        paged.push(page["usage"][0]["day"].as_str().unwrap().to_owned());
+        paged.push(page["usage"][0]["starts_at"].as_str().unwrap()[..10].to_owned());
         token = page["next_page_token"].as_str().unwrap_or_default().to_owned();
     }
     assert_eq!(paged, all.iter().map(|(_, day, _)| day.clone()).collect::<Vec<_>>());
     assert_eq!(token, "");
+    // Hours are kept for 90 days.
+    assert_eq!(usage(&owner, "?period=hour").await, all[..3]);
+    // All tenants can be counted together.
+    let (_, together) =
+        owner.get(&format!("/api/v1/usage?all_tenants=true&until={midnight}")).await;
+    let totals = together["usage"].as_array().unwrap().iter().map(|day| {
+        assert_eq!(day["tenant_id"], Value::Null, "{day:#}");
+        json!([day["allow"], day["require_approval"], day["deny"]])
+    });
+    assert_eq!(totals.collect::<Vec<_>>(), [json!([9, 0, 7]), json!([1, 0, 0])]);
     // A tenant's users get only their tenant's counts, whatever filter they use.
     for (role, expected) in [("admin", 200), ("auditor", 200), ("approver", 403), ("viewer", 403)] {
         let person = app.person(ACME, role, "p@example.org");

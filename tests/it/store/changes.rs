@@ -144,8 +144,8 @@ async fn the_fence_holds_later_changes_back_and_other_fences_not() {
 async fn one_notice_a_transaction() {
     let database = with_tables().await;
     let store = database.store();
-    let (listener, mut heard) = store.listen("listener", "authority_changes");
-    run_workers([listener]);
+    let mut heard = store.notifications("authority_changes");
+    run_workers([store.listener()]);
     assert_eq!(heard.next().await, Some(Notification::Listening));
     let insert = "INSERT INTO things (id, tenant_id) SELECT n::text, 'svc:tenant:a' FROM generate_series(1, 50) n";
     let scope = of("a");

@@ -123,8 +123,8 @@ async fn a_database_that_returns_is_used_again() {
     let server = Embedded::start(options.clone()).await.unwrap();
     migrate(&Address::parse(&server.owner_url()).unwrap(), LOGIN).await.unwrap();
     let store = Store::open(&Address::parse(&server.url()).unwrap(), &quick()).unwrap();
-    let (listener, mut heard) = store.listen("listener", "authority_changes");
-    run_workers([listener]);
+    let mut heard = store.notifications("authority_changes");
+    run_workers([store.listener()]);
     assert_eq!(heard.next().await, Some(Notification::Listening));
     assert!(store.is_current().await.unwrap());
 

@@ -167,8 +167,8 @@ fn a_listener_that_lost_its_connection_lets_others_run() {
                 "host=db.test hostaddr={HERE} user=authority dbname=authority sslmode=require"
             );
             let store = Store::open(&Address::parse(&url).unwrap(), &Limits::default()).unwrap();
-            let (listener, mut heard) = store.listen("listener", "authority_changes");
-            run_workers([listener]);
+            let mut heard = store.notifications("authority_changes");
+            run_workers([store.listener()]);
             assert_eq!(heard.next().await, Some(Notification::Listening));
             let owner = Address::parse(&server.owner_url()).unwrap();
             let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \

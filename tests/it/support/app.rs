@@ -1,6 +1,10 @@
 //! The whole service in this process, with a database of its own, listening on a real socket.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use agent_authority::{
     app::{
@@ -17,11 +21,12 @@ use authority_graph as graph;
 use authority_keys::Keys;
 use authority_model::{proto::runtime::EvaluateRequest, wire::Json};
 use authority_process::{clock::Clock, worker::Supervisor};
+use authority_runtime::{FactIndex, UsageRollUp};
 use authority_store::{Address, Limits, Store};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, runtime::Runtime, sync::OnceCell};
 
 use super::{database::Database, seeded};
 
@@ -30,6 +35,8 @@ pub(crate) struct TestApp {
     pub(crate) database: Arc<Database>,
     pub(crate) app: App,
     base_url: String,
+    /// The connections of all clients of [`TestApp::client`].
+    http: reqwest::Client,
     owner: String,
     ring: String,
     pub(crate) supervisor: Supervisor,
@@ -56,6 +63,8 @@ pub(crate) struct Wishes {
     pub(crate) nats: Option<String>,
     /// Whether Web Push is on.
     pub(crate) push: bool,
+    /// The SMTP server for e-mail.
+    pub(crate) smtp: config::SmtpConfig,
     /// The DNS servers to use. If empty, the system's servers are used.
     pub(crate) dns: Vec<SocketAddr>,
     /// The JWKS URLs of issuers that may sign certifications.
@@ -83,6 +92,7 @@ impl Default for Wishes {
             address: None,
             nats: None,
             push: false,
+            smtp: config::SmtpConfig::default(),
             dns: Vec::new(),
             issuers: Vec::new(),
             legal_hold: None,
@@ -105,6 +115,25 @@ impl TestApp {
         let mut app = Self::with_ring(database, seeded::RING).await;
         app.seeded = Some(demo);
         app
+    }
+
+    /// Returns a service with the demonstration tenant that several tests use at the same time. It
+    /// is started once for each process.
+    ///
+    /// It is for tests that do not change the database: they read published documents, or are
+    /// refused.
+    pub(crate) async fn shared() -> &'static Self {
+        static APP: OnceCell<TestApp> = OnceCell::const_new();
+        // The runtime of a test ends with the test.
+        static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
+        let start = async || {
+            let mut app = RUNTIME.spawn(Self::seeded()).await.unwrap();
+            // A kept connection would end with the test that opened it.
+            let http = reqwest::Client::builder().tls_certs_only([]).pool_max_idle_per_host(0);
+            app.http = http.build().unwrap();
+            app
+        };
+        APP.get_or_init(start).await
     }
 
     /// Starts the service on a database with keys that this ring encrypts.
@@ -147,6 +176,7 @@ impl TestApp {
         config.data_dir = database.folder();
         config.nats.url = wishes.nats;
         config.push.subject = wishes.push.then(|| "mailto:ops@example.org".to_owned());
+        config.smtp = wishes.smtp;
         config.dns.servers = wishes.dns;
         config.programme.issuers = wishes.issuers;
         config.personal_data.legal_hold = wishes.legal_hold;
@@ -179,7 +209,7 @@ impl TestApp {
         tokio::spawn(transport::serve(listener, router, shutdown, settings));
         let holder = Holder::Owner { email: "owner@example.org".to_owned() };
         let owner = app.provider.as_ref().unwrap().issue(&holder, TimeDelta::hours(1)).unwrap();
-        Self { database, app, base_url, owner, ring, supervisor, seeded: None }
+        Self { database, app, base_url, http: http(), owner, ring, supervisor, seeded: None }
     }
 
     /// Serves this service at another address, which serves only these surfaces.
@@ -213,7 +243,7 @@ impl TestApp {
     /// Returns a JWT of a tenant user.
     pub(crate) fn member_token(&self, tenant_id: &str, role: &str) -> String {
         let holder = Holder::Member {
-            tenant_id: tenant_id.to_owned(),
+            tenant_id: tenant_id.into(),
             role: role.to_owned(),
             email: format!("{role}@example.org"),
         };
@@ -223,7 +253,7 @@ impl TestApp {
     /// Returns a client for the user of a tenant who has this role and address.
     pub(crate) fn person(&self, tenant_id: &str, role: &str, email: &str) -> Client {
         let holder = Holder::Member {
-            tenant_id: tenant_id.to_owned(),
+            tenant_id: tenant_id.into(),
             role: role.to_owned(),
             email: email.to_owned(),
         };
@@ -266,7 +296,8 @@ impl TestApp {
 
     /// Returns a client with any credential.
     pub(crate) fn client(&self, token: &str) -> Client {
-        Client::new(&self.base_url, token)
+        let (base, http) = (self.base_url.clone(), self.http.clone());
+        Client { base, token: token.to_owned(), http }
     }
 
     /// Creates an API key of a tenant.
@@ -275,6 +306,56 @@ impl TestApp {
         let (status, made) = self.owner().post("/api/v1/api-keys", body).await;
         assert_eq!(status, 201, "{made:#}");
         made["secret"].as_str().unwrap().to_owned()
+    }
+
+    /// Counts the stored decisions, as if more than a minute had passed. Decisions of the next minute
+    /// are not counted afterwards. Open transactions of other tests can delay it.
+    pub(crate) async fn count_usage(&self) {
+        let (roll_up, now) = (UsageRollUp::new(self.database.store()), Clock::default().now());
+        for _ in 0..600 {
+            let looked = "UPDATE usage_cursor SET seen_at = transaction_timestamp() + interval '2 minutes', \
+                 seen_xid = pg_current_xact_id()::text::bigint";
+            self.database.run(looked).await;
+            while roll_up.round().await.unwrap() {}
+            let (_, found) = self.owner().get("/api/v1/usage").await;
+            let until: DateTime<Utc> = found["counted_until"].as_str().unwrap().parse().unwrap();
+            if until > now {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("decisions are not counted");
+    }
+
+    /// Indexes the facts of the stored decisions, as if more than a minute had passed. Decisions of
+    /// the next minute are not indexed afterwards. Open transactions of other tests can delay it.
+    pub(crate) async fn index_facts(&self) {
+        let (index, now) = (self.fact_index(), Clock::default().now());
+        for _ in 0..600 {
+            let looked = "UPDATE fact_cursor SET seen_at = transaction_timestamp() + interval '2 minutes', \
+                 seen_xid = pg_current_xact_id()::text::bigint";
+            self.database.run(looked).await;
+            while index.round().await.unwrap() {}
+            let (_, found) = self.owner().get("/api/v1/search?q=x").await;
+            let until: DateTime<Utc> = found["indexed_until"].as_str().unwrap().parse().unwrap();
+            if until > now {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("decisions are not indexed");
+    }
+
+    pub(crate) fn fact_index(&self) -> FactIndex {
+        let (keys, graph) = (self.app.keys.clone(), Arc::clone(&self.app.graph));
+        FactIndex::new(self.database.store(), keys, graph)
+    }
+
+    /// Indexes all decisions again, also those since [`TestApp::index_facts`].
+    pub(crate) async fn reindex_facts(&self) {
+        self.index_facts().await;
+        self.database.run("SELECT reindex_decision_facts(current_date - 2)").await;
+        self.index_facts().await;
     }
 
     /// Returns the demonstration tenant with its API key.

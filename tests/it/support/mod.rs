@@ -10,6 +10,7 @@ pub(crate) mod provider;
 mod redacted;
 mod seeded;
 pub(crate) mod shown;
+pub(crate) mod smtp;
 pub(crate) mod wire;
 
 use authority_process::worker::{Supervisor, Worker};

@@ -18,11 +18,11 @@ impl World {
         }
     }
 
-    /// Creates a delegation below the delegation to the agent of the delegating key, which can
-    /// renew it; returns its id.
-    pub(super) async fn lent(&mut self) -> String {
+    /// Creates a delegation below the delegation to the agent of the delegating key (`parent`) or to
+    /// the admin (`held`), who can renew it; returns its id.
+    pub(super) async fn lent(&mut self, below: &str) -> String {
         let body = json!({
-            "tenant_id": TENANT, "parent_id": self.known["parent"],
+            "tenant_id": TENANT, "parent_id": self.known[below],
             "delegate_id": "svc:agent:acme:support-bot", "actions": ["payment.execute"],
             "purposes": ["invoice-settlement"], "max_amount": "50", "currency": "EUR",
         });

@@ -70,6 +70,12 @@ impl<'a> World<'a> {
         if let Some(code) = denials.first() {
             return deny(code.clone());
         }
+        let free = ["audit.emit", "reality.warn", "reality.overridden"];
+        if let Some(supported) = &self.ask.supported_obligations
+            && obligations.iter().any(|name| !free.contains(&&**name) && !supported.contains(name))
+        {
+            return deny("obligation_unsupported");
+        }
         let people = holds.iter().map(|hold| hold.1).max().unwrap_or(0);
         let legal = holds.iter().any(|hold| hold.2);
         let counts = people > 0 && self.approved(people, legal, reviewed_after);

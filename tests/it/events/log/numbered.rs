@@ -260,7 +260,7 @@ async fn a_batch_is_one_row_for_each_tenant_and_outlives_its_node() {
         row(OTHER, &[&second[1]]),
     ];
     assert_eq!(rows(&database, OUTBOX).await, expected);
-    run_workers(Sequencer::new(database.store()).workers());
+    run_workers([Sequencer::new(database.store()).worker()]);
     let found = numbered(&database, 6).await;
     let event = |tenant: &str, number, id: &String| (tenant.to_owned(), number, id.clone());
     let expected = [
@@ -287,7 +287,7 @@ async fn a_backlog_is_numbered_in_order_and_at_once() {
         );
         database.run(&sql).await;
     }
-    run_workers(Sequencer::new(database.store()).workers());
+    run_workers([Sequencer::new(database.store()).worker()]);
     let found = numbered(&database, 5700).await;
     for (tenant, number, subject) in &found {
         assert_eq!(*subject, format!("svc:delegation:{number}"), "{tenant}");
@@ -309,7 +309,7 @@ async fn a_row_of_a_newer_version_holds_up_its_own_tenant_alone() {
     let all =
         [row(TENANT, known), row(TENANT, "svc.new.kind"), row(TENANT, known), row(OTHER, known)];
     database.run(&all.concat()).await;
-    run_workers(Sequencer::new(database.store()).workers());
+    run_workers([Sequencer::new(database.store()).worker()]);
     let found = numbered(&database, 2).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(rows(&database, &all_numbered()).await, found);

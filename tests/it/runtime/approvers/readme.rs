@@ -19,12 +19,20 @@ fn commands(readme: &str, heading: &str, last: &str) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_approval_of_the_readme_works_as_pasted() {
     let (app, client, _) = demo().await;
-    let id = held(&client).await;
     let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    let payment = commands(&readme, "**Held**", "```json");
+    let payment = payment.trim_start_matches("ask '").trim_end_matches('\'');
+    let mut request = asking(25_000.0, "DE");
+    request["context"] = serde_json::from_str(payment).unwrap();
+    let (_, answer) = client.post("/api/v1/runtime/evaluate", request).await;
+    let id = answer["approval_id"].as_str().unwrap().to_owned();
+    // The request reads as the demonstration's tool declares.
+    let title = &shown(&app, &id).await["presentation"]["title"];
+    assert_eq!(title, "Pay 25 000.00 EUR to “Northwind Ltd”");
     let ask = commands(&readme, "## Three requests", "**Allowed**");
     let approve = commands(&readme, "## Approve the held request", "This answer is an allow");
     // The token of `login --role` belongs to a user of the tenant, not to the installation's owner.
-    let member = Some((TENANT.to_owned(), "approver".to_owned()));
+    let member = Some((TENANT.into(), "approver".to_owned()));
     let token = app.app.token(member, None).unwrap();
     let (login, logout) = ("agent-authority login --role approver", "agent-authority logout");
     assert!(approve.contains(login) && approve.contains(logout), "{approve}");
@@ -61,11 +69,11 @@ async fn the_approval_of_the_readme_works_as_pasted() {
 async fn a_tenants_token_is_of_a_person_of_the_tenant() {
     let (app, ..) = demo().await;
     let member = |role: &str| {
-        let member = Some((TENANT.to_owned(), role.to_owned()));
+        let member = Some((TENANT.into(), role.to_owned()));
         app.client(&app.app.token(member, None).unwrap())
     };
     let (key, _) = key_of(&app, &member("admin")).await;
     let (_, read) = member("admin").get(&format!("/api/v1/app/api-keys/{key}")).await;
     assert_eq!(read["api_key"]["created_by"], "admin@acme.example");
-    assert!(app.app.token(Some((TENANT.to_owned(), "owner".to_owned())), None).is_err());
+    assert!(app.app.token(Some((TENANT.into(), "owner".to_owned())), None).is_err());
 }

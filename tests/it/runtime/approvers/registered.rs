@@ -65,6 +65,44 @@ async fn nobody_in_the_chain_approves() {
     approved(&person(&app, "approver", "ann"), id).await;
 }
 
+/// The answer has the reason as a code, before a person tries.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_has_the_reason_why_its_reader_cannot_decide() {
+    let (app, _, _) = demo().await;
+    let nora = principal(&app, json!({"email": "nora@acme.example"})).await;
+    change(&app, AGENT, json!({"owner_principal_id": nora})).await;
+    let admin = person(&app, "admin", "kim");
+    let (_, keyed) = key_of(&app, &admin).await;
+    let of_key = held(&keyed).await;
+    let ineligibility = async |role: &str, name: &str, id: &str| {
+        let path = format!("/api/v1/app/approvals/{id}");
+        let (status, found) = person(&app, role, name).get(&path).await;
+        assert_eq!(status, 200, "{found:#}");
+        let found = found["approval"].clone();
+        assert_eq!(found["not_eligible"].is_null(), found["ineligibility"].is_null());
+        found["ineligibility"].clone()
+    };
+    for (role, name, reason) in [
+        ("approver", "nora", "owner"),
+        ("approver", "owner", "delegator"),
+        ("admin", "kim", "key_maker"),
+        ("auditor", "ann", "role"),
+    ] {
+        let why = ineligibility(role, name, &of_key).await;
+        assert_eq!(why["reason"], reason, "{name}: {why:#}");
+        let roles = json!(["admin", "approver", "legal", "owner"]);
+        assert_eq!(why["permitted_roles"], roles, "{name}");
+        assert!(!why["rule"].as_str().unwrap().is_empty(), "{name}");
+    }
+    assert_eq!(ineligibility("approver", "ann", &of_key).await, Value::Null);
+    // The owner of the installation asks with their own token.
+    let mut ask = asking(26_000.0, "DE");
+    ask["subject"] = json!(AGENT);
+    let (_, answer) = app.owner().post("/api/v1/runtime/evaluate", ask).await;
+    let id = answer["approval_id"].as_str().unwrap_or_else(|| panic!("{answer:#}"));
+    assert_eq!(shown(&app, id).await["ineligibility"]["reason"], "asker");
+}
+
 /// A delegation with a budget, made after the request was held, is now the one to be used.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_present_delegator_does_not_approve() {

@@ -63,12 +63,16 @@ async fn a_declined_question_is_denied_until_it_is_reopened() {
     // A different request opens an approval, which shows its approver the similar declined one.
     let changed = held(&client, &asking(25_001.0, "DE")).await;
     let shown = read(&approver(&app), &changed).await;
-    let similar = &shown["similar"][0];
-    assert_eq!((&similar["id"], &similar["state"]), (&json!(id), &json!("declined")), "{shown:#}");
-    assert_eq!(similar["reason"], "no such invoice");
+    let before = &shown["declined_before"][0];
+    assert_eq!((&before["id"], &before["state"]), (&json!(id), &json!("declined")), "{shown:#}");
+    assert_eq!(before["reason"], "no such invoice");
     assert_eq!(shown["earlier"], json!([]));
     let (_, listed) = approver(&app).get("/api/v1/app/approvals?state=pending").await;
-    assert_eq!(listed["approvals"][0]["similar"], json!([]), "only on the read by id: {listed:#}");
+    assert_eq!(
+        listed["approvals"][0]["declined_before"],
+        json!([]),
+        "only on the read by id: {listed:#}"
+    );
     let (status, reopened) = reopen(&approver(&app), &id).await;
     assert_eq!((status, &reopened["state"]), (200, &json!("declined")), "{reopened:#}");
     assert_eq!(reopened["declined_until"], Value::Null);

@@ -71,7 +71,11 @@ async fn two_nodes_together_open_no_more() {
     let (app, client, _) = demo().await;
     set(&app, json!({"open_requests_per_agent": 5})).await;
     let beside = app.beside(Wishes::default()).await;
-    let other = beside.client(&app.api_key(TENANT, &["runtime:write"]).await);
+    let other = beside.client(&app.api_key(TENANT, &["runtime:read", "runtime:write"]).await);
+    // The second node reads the new key a moment later.
+    while other.get("/v1/approvals").await.0 == 401 {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
     let asks: Vec<_> = (0..24).map(|n| asking(25_000.0 + f64::from(n), "DE")).collect();
     let calls = asks
         .iter()

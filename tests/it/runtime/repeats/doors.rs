@@ -6,7 +6,7 @@ use authority_model::{
         EvaluateRequest, decision_service_client::DecisionServiceClient,
         runtime_service_client::RuntimeServiceClient,
     },
-    wire::Json,
+    wire::{Json, List},
 };
 use serde_json::{Value, json};
 use tonic::{Request, Status, metadata::MetadataValue, transport::Channel};
@@ -81,6 +81,8 @@ impl Grpc {
         let member = |name: &str| ask[name].as_str().map(str::to_owned);
         let always = |name: &str| member(name).unwrap();
         let context = Some(Json(ask["context"].as_object().unwrap().clone()));
+        let supported = ask["supported_obligations"].as_array().unwrap();
+        let supported_obligations = Some(List(supported.clone()));
         let request = DecisionRequest {
             subject: always("subject"),
             action: always("action"),
@@ -89,6 +91,7 @@ impl Grpc {
             workspace_id: member("workspace_id"),
             tool_id: member("tool_id"),
             context: context.clone(),
+            supported_obligations: supported_obligations.clone(),
             ..DecisionRequest::default()
         };
         let evaluate = EvaluateRequest {
@@ -99,6 +102,7 @@ impl Grpc {
             workspace_id: member("workspace_id"),
             tool_id: member("tool_id"),
             context: context.clone(),
+            supported_obligations: supported_obligations.clone(),
             ..EvaluateRequest::default()
         };
         let authorize = AuthorizeRequest {
@@ -109,6 +113,7 @@ impl Grpc {
             workspace_id: member("workspace_id"),
             tool_id: member("tool_id"),
             context,
+            supported_obligations,
             ..AuthorizeRequest::default()
         };
         let refused = |status: Status| {

@@ -19,6 +19,10 @@ struct Tightening {
     reason: &'static str,
 }
 
+const DENY: &str = "forbid(principal, action, resource);";
+/// The requests support no obligation.
+const OBLIGE: &str = "@obligation(\"mask.pii\") permit(principal, action, resource);";
+
 #[allow(clippy::too_many_lines, reason = "a table")]
 fn tightening(agent: &Agent, elsewhere: &str, place: usize) -> Option<Tightening> {
     let tool = |body: Value| ("PATCH", format!("tools/{}", agent.tool), body);
@@ -29,8 +33,7 @@ fn tightening(agent: &Agent, elsewhere: &str, place: usize) -> Option<Tightening
                           "applies_to": [target]});
         ("POST", "policies".to_owned(), body)
     };
-    let deny = "forbid(principal, action, resource);";
-    let hold = format!("@decision(\"require_approval\") {deny}");
+    let hold = format!("@decision(\"require_approval\") {DENY}");
     let another = json!({"tenant_id": super::world::TENANT, "name": "another",
         "function_signature": "f()", "actions": [agent.action()], "requires": ["invoice"]});
     let far = "mon tue wed thu fri sat sun".split(' ');
@@ -92,8 +95,9 @@ fn tightening(agent: &Agent, elsewhere: &str, place: usize) -> Option<Tightening
             "purpose_not_admitted",
         ),
         ("purpose deleted", true, purpose("DELETE", Value::Null), "purpose_not_admitted"),
-        ("policy that forbids", true, policy(deny), "policy_denied"),
+        ("policy that forbids", true, policy(DENY), "policy_denied"),
         ("policy that holds", true, policy(&hold), "approval_threshold_breach"),
+        ("policy with a new obligation", true, policy(OBLIGE), "obligation_unsupported"),
         // The documentation does not list these changes.
         ("tool that is added", false, ("POST", "tools".to_owned(), another), "context_incomplete"),
         (

@@ -99,6 +99,7 @@ impl Agent {
             "purpose": format!("rep-{}", self.number),
             "resource_id": self.resource,
             "workspace_id": self.workspace,
+            "supported_obligations": [],
             "context": {"amount": 10, "currency": "EUR", "jurisdiction": "DE"},
         });
         if names_tool {

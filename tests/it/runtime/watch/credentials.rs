@@ -26,7 +26,7 @@ const LEEWAY: i64 = 30;
 #[track_caller]
 fn token(app: &TestApp, seconds: i64) -> String {
     let holder = Holder::Member {
-        tenant_id: TENANT.to_owned(),
+        tenant_id: TENANT.into(),
         role: "viewer".to_owned(),
         email: NORA.to_owned(),
     };
