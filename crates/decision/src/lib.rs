@@ -7,6 +7,7 @@
 mod authority;
 pub mod facts;
 pub mod hidden;
+pub mod hooks;
 pub mod levels;
 pub mod moment;
 mod own_reason;

@@ -110,7 +110,7 @@ reasons! {
     SubjectUnknown Authority Deny "subject_unknown" "no principal of this tenant has the subject's id";
     SubjectSuspended Authority Deny "subject_suspended" "the subject is not in state active";
     ActorStopped Authority Deny "actor_stopped" "a stop signal is on the subject or on someone in its chain of delegations";
-    CapabilityQuarantined Authority Deny "capability_quarantined" "the subject, someone in its chain, its delegation or the action is in quarantine";
+    CapabilityQuarantined Authority Deny "capability_quarantined" "the subject, someone in its chain, its delegation or the action is in quarantine, or the definition of an MCP server's tool is not pinned";
     DelegationUnknown Authority Deny "delegation_unknown" "no delegation of this tenant has that id, or its chain does not reach a root";
     DelegationMismatch Authority Deny "delegation_mismatch" "the delegation was given to another delegate, or the authority has no delegator with the id in `on_behalf_of`";
     DelegationNotYetValid Authority Deny "delegation_not_yet_valid" "the delegation or grant, or one above it, is not valid yet";
@@ -127,6 +127,7 @@ reasons! {
     ResourceAccessMissing Authority Deny "resource_access_missing" "no grant gives the access level needed on the resource, or it belongs to another workspace; only a tool's record needs less than execute";
     ProjectAccessMissing Authority Deny "project_access_missing" "reach, membership and grant on the project are not all present; only a tool's record needs less than execute";
     ToolMismatch Authority Deny "tool_mismatch" "the tool is not live, does not perform this action, or serves another workspace";
+    ToolDefinitionChanged Authority Deny "tool_definition_changed" "the request does not have the digest of the pinned definition of an MCP server's tool";
     ContextIncomplete Authority Deny "context_incomplete" "the request lacks a member that the tool requires or, where none is named, one of those that perform the action";
     ContextInvalid Authority Deny "context_invalid" "the context is not of the form that the tenant's context_schema, the tool's input_schema or the types of policies ask for";
     PurposeUnknown Purpose Deny "purpose_unknown" "no purpose of this tenant has that slug";

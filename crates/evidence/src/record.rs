@@ -101,6 +101,8 @@ struct RecordedRequest<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     supported_obligations: Option<&'a [String]>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    tool_definition_digest: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     tool_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     workspace_id: Option<&'a str>,
@@ -255,6 +257,7 @@ fn recorded_request<'a>(
         resource_id: request.resource_id.as_deref(),
         subject: &request.subject,
         supported_obligations: request.supported_obligations.as_deref(),
+        tool_definition_digest: request.tool_definition_digest.as_deref(),
         tool_id: request.tool_id.as_deref(),
         workspace_id: request.workspace_id.as_deref(),
     })

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use authority_decision::pattern::covered;
+use authority_decision::{Draft, levels::DelegationState, pattern::covered};
 use authority_ids::{DelegationRef, PrincipalRef};
 use authority_presentation::RolePath;
 
@@ -29,6 +29,16 @@ impl TenantGraph {
         }
         let tools = self.tool_index.ids(action).filter_map(|id| self.role_paths.get(id));
         tools.flatten().cloned().collect()
+    }
+
+    /// Whether the principal has a delegation or a `uses` row for the action. Their bounds and windows
+    /// do not matter.
+    pub fn may_perform(&self, subject: &PrincipalRef, action: &str) -> bool {
+        let mut held = self.delegations.on(subject).iter();
+        let is_held = held
+            .any(|held| held.state == DelegationState::Active && covered(&held.actions, action));
+        let draft = Draft { action: action.to_owned(), ..Draft::default() };
+        is_held || self.uses_of(subject, &draft).any(|uses| uses.row.allowed)
     }
 
     /// Returns the delegations that cover the action for this principal, in any state.

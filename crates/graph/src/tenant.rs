@@ -331,7 +331,7 @@ impl TenantGraph {
     }
 
     /// Returns a principal's rows that can cover or deny the action or its tool.
-    fn uses_of<'t>(
+    pub(super) fn uses_of<'t>(
         &'t self,
         id: &PrincipalRef,
         request: &'t Draft,

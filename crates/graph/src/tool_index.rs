@@ -159,6 +159,7 @@ mod tests {
             access_level: Some(AccessLevel::Write),
             action_declaration: None,
             input: None,
+            definition: None,
             action_risk_classification: Some(ActionRiskClassification {
                 risk_tier: Some(risk_tier),
                 required_oversight_mode: None,

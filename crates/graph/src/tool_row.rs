@@ -1,5 +1,6 @@
 //! Converts a stored tool to a fact and to terms. If a part cannot be read, the tool itself is
-//! unusable, and the worst terms apply to requests that do not name a tool.
+//! unusable, and the worst terms apply to requests that do not name a tool. The definition of an MCP
+//! server's tool counts as not pinned if it cannot be read.
 
 use std::sync::Arc;
 
@@ -12,10 +13,13 @@ use authority_decision::{
     input_schema::{InputAt, InputReference, InputSchema},
     levels::{AccessLevel, RiskTier},
     pattern::Pattern,
-    records,
+    records::{self, Definition},
     request::{ActionDeclaration, ActionRiskClassification},
-    validation::{Members, typed},
+    validation::{Members, typed, typed_by_mcp},
 };
+
+/// The `mcp.pin` of a tool whose definition is pinned.
+const PINNED: &str = "pinned";
 
 /// A tool in two forms: for requests that name it, and for requests that do not name a tool.
 pub(super) struct BoundTool {
@@ -59,7 +63,17 @@ pub(super) fn tool(row: registry::Tool) -> BoundTool {
 ///
 /// For an unknown value, returns the part that every request has.
 fn input_at(row: &registry::Tool) -> InputAt {
+    if row.mcp.is_some() {
+        return InputAt::Arguments;
+    }
     row.input_at.as_deref().and_then(InputAt::from_word).unwrap_or(InputAt::Context)
+}
+
+/// Returns the definition of an MCP server's tool.
+fn definition(row: &registry::Tool) -> Option<Definition> {
+    let mcp = row.mcp.as_ref()?;
+    let digest = mcp.definition_digest.as_ref().filter(|_| mcp.pin == PINNED);
+    Some(digest.map_or(Definition::Unpinned, |digest| Definition::Pinned(digest.clone())))
 }
 
 /// Returns the tool's schema, identified by the digest of its canonical text. An empty schema has
@@ -70,12 +84,17 @@ fn schema(row: &registry::Tool) -> Option<(InputSchema, Members)> {
     // If the schema has no canonical text, no input satisfies it.
     let text = serde_json_canonicalizer::to_string(&root).unwrap_or_default();
     let schema = InputSchema::new(hex::encode(sha256(text.as_bytes())), text);
-    Some((schema, typed(&root, input_at(row))))
+    let typed = match row.mcp {
+        Some(_) => typed_by_mcp(&root),
+        None => typed(&root, input_at(row)),
+    };
+    Some((schema, typed))
 }
 
 /// Returns the fact, and whether its declarations can be read.
 fn tool_fact(row: registry::Tool, actions: Vec<Pattern>) -> (records::Tool, bool) {
     let active = row.known_state() == Some(ToolState::Active);
+    let definition = definition(&row);
     let declaration = row.action_declaration.map(|part| {
         serde_json::from_value::<ActionDeclaration>(json!({
             "effect_class": part.effect_class,
@@ -101,6 +120,7 @@ fn tool_fact(row: registry::Tool, actions: Vec<Pattern>) -> (records::Tool, bool
         action_declaration: declaration.and_then(Result::ok),
         action_risk_classification: classification.and_then(Result::ok),
         input: None,
+        definition,
         id: row.id.into(),
     };
     (fact, readable)

@@ -51,6 +51,10 @@ const PATTERNS: &[(&str, &str)] = &[
         "^([*]|(action|effect_class|risk_tier|principal_class|resource_kind|purpose|jurisdiction):.+)$",
         "* for everything, or a kind and a value, such as action:payment.execute or risk_tier:high",
     ),
+    (
+        "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$",
+        "small letters, digits and hyphens, with no hyphen at either end",
+    ),
     ("^#[0-9A-Fa-f]{6}$", "a colour as # and six digits or letters from a to f, such as #0a6b3d"),
     ("^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8}){0,7}$", "a language's code, such as de or pt-BR"),
     (SLUG, "small letters, digits and hyphens, 63 at most, with no hyphen at either end"),
@@ -100,6 +104,10 @@ const PATTERNS: &[(&str, &str)] = &[
     (
         "^svc:decision:[0-9a-f]{64}$",
         "the id of a decision: svc:decision: and 64 hexadecimal digits",
+    ),
+    (
+        "^(/([^/~]|~[01])*)+$",
+        "a JSON pointer to a member (RFC 6901), such as /amount or /order/total",
     ),
     ("^sha256:[0-9a-f]{64}$", "a digest: sha256: and 64 hexadecimal digits"),
     ("^[0-9a-f]{32}$", "32 hexadecimal digits in small letters"),

@@ -614,6 +614,7 @@ diesel::table! {
         created_at -> Timestamptz,
         created_by -> Text,
         updated_at -> Timestamptz,
+        mcp -> Nullable<Jsonb>,
     }
 }
 
@@ -1187,6 +1188,7 @@ diesel::table! {
         created_at -> Timestamptz,
         created_by -> Text,
         updated_at -> Timestamptz,
+        external_id -> Nullable<Text>,
     }
 }
 
@@ -1428,6 +1430,16 @@ diesel::table! {
 }
 
 diesel::table! {
+    tool_definitions (tool_id, digest) {
+        tenant_id -> Text,
+        tool_id -> Text,
+        digest -> Text,
+        definition -> Text,
+        pinned -> Bool,
+    }
+}
+
+diesel::table! {
     tools (id) {
         id -> Text,
         tenant_id -> Text,
@@ -1451,6 +1463,7 @@ diesel::table! {
         warnings -> Array<Text>,
         input_at -> Text,
         presentation -> Nullable<Jsonb>,
+        mcp -> Nullable<Jsonb>,
     }
 }
 

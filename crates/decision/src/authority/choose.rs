@@ -29,7 +29,7 @@ use crate::{
 type Check = fn(&Case<'_>, &Candidate<'_>) -> Result<(), Reason>;
 
 /// The table. Purposes are its last rows, because they also depend on the candidate.
-const CHECKS: [Check; 19] = [
+const CHECKS: [Check; 20] = [
     tenant_is_active,
     subject_is_active,
     nobody_is_stopped,
@@ -44,6 +44,7 @@ const CHECKS: [Check; 19] = [
     resource_is_open,
     project_is_open,
     tool_performs_it,
+    definition_is_pinned,
     context_is_complete,
     input_check::is_valid,
     purpose::is_known,
@@ -52,11 +53,11 @@ const CHECKS: [Check; 19] = [
 ];
 
 /// The index of the input check.
-pub(crate) const INPUT: usize = 15;
+pub(crate) const INPUT: usize = 16;
 
 /// The checks that can end a permission. The other rows concern the request, which is already
 /// decided.
-const STANDING: [Check; 10] = [
+const STANDING: [Check; 11] = [
     tenant_is_active,
     subject_is_active,
     nobody_is_stopped,
@@ -69,6 +70,7 @@ const STANDING: [Check; 10] = [
     action_is_covered,
     workspace_is_open,
     project_is_reached,
+    definition_is_pinned,
 ];
 
 /// The check that a candidate failed.
@@ -380,6 +382,12 @@ fn tool_performs_it(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Re
     };
     let performs = tool.live && covered(&tool.actions, &case.request.action);
     unless(performs && serves(case, tool.workspace_id.as_ref()), Reason::ToolMismatch)
+}
+
+/// Checks the definition of the named tool or, if none is named, of all tools for the action. An
+/// authority for one tool does not narrow this: an unpinned tool must not make its action freer.
+fn definition_is_pinned(case: &Case<'_>, _: &Candidate<'_>) -> Result<(), Reason> {
+    case.terms().are_pinned_for(case.request)
 }
 
 fn context_is_complete(case: &Case<'_>, candidate: &Candidate<'_>) -> Result<(), Reason> {

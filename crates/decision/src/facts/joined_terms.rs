@@ -9,7 +9,11 @@ use std::{cmp::Ordering, collections::BTreeMap, fmt::Display};
 use authority_ids::EntityRef;
 use serde::{Deserialize, Serialize};
 
-use super::{access::own_access_level, gate::Effective, records::Tool};
+use super::{
+    access::own_access_level,
+    gate::Effective,
+    records::{Definition, Tool},
+};
 use crate::{
     levels::{AccessLevel, EffectClass, OversightMode, Reversibility, RiskTier},
     request::input_schema::InputReference,
@@ -96,6 +100,12 @@ pub struct JoinedTerms {
     /// The schemas for the tools' input, in order, each with the first tool, by id, that has it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<JoinedInput>,
+    /// The first tool, by id, with a definition that is not pinned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unpinned_by: Option<EntityRef>,
+    /// The digests of pinned definitions, each with the first such tool by id.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub definitions: BTreeMap<String, EntityRef>,
 }
 
 /// A schema that applies to requests without a tool.
@@ -127,6 +137,8 @@ impl JoinedTerms {
             declarations: vec![own],
             undeclared_by: (!declared).then(|| id.clone()),
             inputs: tool.input.iter().map(|schema| input(schema, id)).collect(),
+            unpinned_by: (tool.definition == Some(Definition::Unpinned)).then(|| id.clone()),
+            definitions: pinned(tool).map(|digest| (digest.clone(), id.clone())).collect(),
         }
     }
 
@@ -138,12 +150,9 @@ impl JoinedTerms {
         self.risk_tier.join(&other.risk_tier, |own| own);
         self.required_oversight_mode.join(&other.required_oversight_mode, |own| own);
         self.access_level.join(&other.access_level, |own| own);
-        for (member, tool_id) in &other.requires {
-            let kept = self.requires.entry(member.clone()).or_insert_with(|| tool_id.clone());
-            if *tool_id < *kept {
-                kept.clone_from(tool_id);
-            }
-        }
+        join_names(&mut self.requires, &other.requires);
+        join_names(&mut self.definitions, &other.definitions);
+        first(&mut self.unpinned_by, other.unpinned_by.as_ref());
         for own in &other.declarations {
             if let Err(place) = self.declarations.binary_search(own) {
                 self.declarations.insert(place, *own);
@@ -191,6 +200,12 @@ impl JoinedTerms {
         for one in &self.inputs {
             by.entry(&one.tool_id).or_default().push("a schema of its input".to_owned());
         }
+        for tool_id in self.definitions.values() {
+            by.entry(tool_id).or_default().push("a pinned definition".to_owned());
+        }
+        if let Some(tool_id) = &self.unpinned_by {
+            by.entry(tool_id).or_default().push("a definition that is not pinned".to_owned());
+        }
         by
     }
 
@@ -198,6 +213,24 @@ impl JoinedTerms {
     pub fn tool_ids(&self) -> impl Iterator<Item = &EntityRef> {
         self.set_by().into_keys()
     }
+}
+
+/// Adds names, each with the lower of the two ids.
+fn join_names(kept: &mut BTreeMap<String, EntityRef>, other: &BTreeMap<String, EntityRef>) {
+    for (name, tool_id) in other {
+        let kept = kept.entry(name.clone()).or_insert_with(|| tool_id.clone());
+        if *tool_id < *kept {
+            kept.clone_from(tool_id);
+        }
+    }
+}
+
+fn pinned(tool: &Tool) -> impl Iterator<Item = &String> {
+    let digest = match &tool.definition {
+        Some(Definition::Pinned(digest)) => Some(digest),
+        Some(Definition::Unpinned) | None => None,
+    };
+    digest.into_iter()
 }
 
 fn input(schema: &InputReference, tool_id: &EntityRef) -> JoinedInput {

@@ -44,6 +44,14 @@ pub fn milder(before: &JoinedTerms, after: Option<&JoinedTerms>) -> Vec<String> 
             });
         }
     }
+    if before.unpinned_by.is_some() && is.unpinned_by.is_none() {
+        found.push("no longer denied for a definition that is not pinned".to_owned());
+    }
+    let definitions = before.definitions.iter();
+    let definitions = definitions.filter(|(digest, _)| !is.definitions.contains_key(*digest));
+    found.extend(definitions.map(|(_, tool_id)| {
+        format!("no longer requires the digest of the definition of `{tool_id}`")
+    }));
     // A policy may also refer to a declaration that isn't the strictest.
     if found.is_empty() && is.declarations.len() < before.declarations.len() {
         found.push("policies no longer see its declaration".to_owned());
@@ -93,6 +101,7 @@ mod tests {
                 rollback_available: Some(false),
             }),
             input: None,
+            definition: None,
             action_risk_classification: Some(ActionRiskClassification {
                 risk_tier: Some(RiskTier::High),
                 required_oversight_mode: Some(OversightMode::TwoPerson),

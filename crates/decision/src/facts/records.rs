@@ -231,6 +231,19 @@ pub struct Tool {
     /// The schema for its input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<InputReference>,
+    /// The definition of a tool of an MCP server. `None` for other tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<Definition>,
+}
+
+/// Whether a person has pinned the definition that the server of a tool sends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Definition {
+    /// The digest of the pinned definition: `sha256:` and hex.
+    Pinned(String),
+    /// No definition is pinned, or another one was seen since.
+    Unpinned,
 }
 
 impl Tool {

@@ -95,6 +95,7 @@ mod tests {
                 rollback_available: None,
             }),
             input: None,
+            definition: None,
             action_risk_classification: tier.map(|risk_tier| ActionRiskClassification {
                 risk_tier: Some(risk_tier),
                 required_oversight_mode: None,

@@ -5,10 +5,11 @@ use super::{
     access::{access_for, own_access_level},
     gate::Effective,
     joined_terms::JoinedTerms,
-    records::Tool,
+    records::{Definition, Tool},
 };
 use crate::{
     levels::{AccessLevel, EffectClass, Reversibility, RiskTier},
+    reason::Reason,
     request::draft::Draft,
 };
 
@@ -63,6 +64,28 @@ impl<'a> Terms<'a> {
             Self::Nobody => true,
             Self::Of(tool) => tool.requires.iter().all(|member| present(member)),
             Self::Joined(terms) => terms.requires.keys().all(|member| present(member)),
+        }
+    }
+
+    /// Checks the definitions of tools of MCP servers: each must be pinned, and the request must have
+    /// its digest.
+    pub(crate) fn are_pinned_for(self, request: &Draft) -> Result<(), Reason> {
+        let is_known = |digest: &String| request.tool_definition_digest.as_ref() == Some(digest);
+        let (is_unpinned, is_changed) = match self {
+            Self::Nobody => (false, false),
+            Self::Of(tool) => match &tool.definition {
+                None => (false, false),
+                Some(Definition::Unpinned) => (true, false),
+                Some(Definition::Pinned(digest)) => (false, !is_known(digest)),
+            },
+            Self::Joined(terms) => {
+                (terms.unpinned_by.is_some(), !terms.definitions.keys().all(is_known))
+            }
+        };
+        match (is_unpinned, is_changed) {
+            (true, _) => Err(Reason::CapabilityQuarantined),
+            (false, true) => Err(Reason::ToolDefinitionChanged),
+            (false, false) => Ok(()),
         }
     }
 

@@ -82,6 +82,9 @@ pub struct Draft {
     /// A value by which the caller recognises the record of this call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_nonce: Option<String>,
+    /// The digest of the tool's definition that the caller knows: `sha256:` and hex.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_definition_digest: Option<String>,
     /// Whether the response has the record. This is not recorded.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub include_record: bool,
@@ -274,6 +277,7 @@ fn texts(draft: &Draft) -> impl Iterator<Item = (&'static str, &str)> {
         ("approval_id", draft.approval_id.as_deref()),
         ("on_behalf_of", draft.on_behalf_of.as_deref()),
         ("client_nonce", draft.client_nonce.as_deref()),
+        ("tool_definition_digest", draft.tool_definition_digest.as_deref()),
     ]
     .into_iter()
     .filter_map(|(member, text)| Some((member, text?)))

@@ -6,6 +6,7 @@ mod approvals;
 mod asked_before;
 mod attenuation;
 mod authority_rows;
+mod definitions;
 mod denials;
 mod exceeded;
 mod input;
@@ -220,6 +221,7 @@ fn tool(id: &str) -> Tool {
         action_declaration: None,
         action_risk_classification: None,
         input: None,
+        definition: None,
     }
 }
 

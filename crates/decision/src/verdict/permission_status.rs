@@ -77,7 +77,9 @@ impl StopCondition {
     pub fn of(reason: Reason, used: AuthorityKind) -> Self {
         match reason {
             Reason::ActorStopped => Self::ActorStopSignal,
-            Reason::CapabilityQuarantined => Self::CapabilityQuarantined,
+            Reason::CapabilityQuarantined | Reason::ToolDefinitionChanged => {
+                Self::CapabilityQuarantined
+            }
             Reason::SubjectUnknown | Reason::SubjectSuspended => Self::ActorSuspended,
             Reason::TenantInactive => Self::TenantSuspended,
             Reason::RealityDecoupled

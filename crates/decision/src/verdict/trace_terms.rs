@@ -23,6 +23,7 @@ pub(crate) fn steps(
 ) -> Vec<TraceStep> {
     let reason = refusal.map(|refusal| refusal.reason);
     let mut steps = joined(case, candidate, reason);
+    steps.extend(definition(case, reason));
     if reason == Some(Reason::ContextInvalid) {
         steps.extend(input_check::steps(case, candidate));
     }
@@ -57,6 +58,28 @@ fn joined(case: &Case<'_>, candidate: &Candidate<'_>, reason: Option<Reason>) ->
         TraceStep::new("tool", tool_id, Outcome::Pass, None, detail)
     };
     terms.set_by().into_iter().map(step).collect()
+}
+
+/// Returns the step of a tool with a definition that refuses the request.
+fn definition(case: &Case<'_>, reason: Option<Reason>) -> Option<TraceStep> {
+    let terms = case.terms();
+    let refusal = terms.are_pinned_for(case.request).err();
+    let reason = refusal.filter(|refusal| reason == Some(*refusal))?;
+    let digest = case.request.tool_definition_digest.as_ref();
+    let tool_id = match terms {
+        Terms::Nobody => None,
+        Terms::Of(tool) => Some(&tool.id),
+        Terms::Joined(terms) => {
+            let mut others = terms.definitions.iter().filter(|(own, _)| digest != Some(*own));
+            terms.unpinned_by.as_ref().or_else(|| others.next().map(|(_, tool_id)| tool_id))
+        }
+    };
+    let detail = match (reason, digest) {
+        (Reason::CapabilityQuarantined, _) => "the definition of this tool is not pinned",
+        (_, None) => "`tool_definition_digest` is missing",
+        (_, Some(_)) => "`tool_definition_digest` is not the digest of the pinned definition",
+    };
+    Some(refused("tool", tool_id?, reason, detail.to_owned()))
 }
 
 /// Describes the access level needed and the highest granted one.

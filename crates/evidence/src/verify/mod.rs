@@ -5,6 +5,7 @@
 
 mod bundle;
 mod canonical;
+mod decided;
 mod export;
 mod fault;
 mod file;
@@ -18,6 +19,7 @@ mod shape;
 mod signed;
 mod trust;
 
+pub use decided::verify_decided;
 pub use export::{Export, ExportFault, Exported, Summary};
 pub use fault::{Cause, Fault, consistency_path};
 pub use file::{key_set, sealed_in, verify};

@@ -35,8 +35,9 @@ use authority_store::{self as store, Db, RunQueryDsl, Scope, Store};
 const REMEMBERED: usize = 512;
 
 type Findings = Arc<Vec<Finding>>;
-/// A tool's actions, input schema, covered part of a request and requirements.
-type ToolRow = (Vec<String>, Option<Value>, String, Vec<String>);
+/// A tool's actions, input schema, covered part of a request, whether it belongs to an MCP server, and
+/// its requirements.
+type ToolRow = (Vec<String>, Option<Value>, String, bool, Vec<String>);
 static KNOWN: LazyLock<Mutex<HashMap<[u8; 32], Findings>>> = LazyLock::new(Mutex::default);
 
 /// The reason why a text cannot be checked now.
@@ -84,7 +85,13 @@ impl Ground {
             .filter(tools::tenant_id.eq(tenant_id))
             .filter(tools::state.ne(ToolState::Deprecated))
             .order(tools::id)
-            .select((tools::actions, tools::input_schema, tools::input_at, tools::requires))
+            .select((
+                tools::actions,
+                tools::input_schema,
+                tools::input_at,
+                tools::mcp.is_not_null(),
+                tools::requires,
+            ))
             .load(db)
             .await?;
         let digest = sha256(serde_json::json!([declared, rows]).to_string().as_bytes());
@@ -94,8 +101,11 @@ impl Ground {
         let required = rows.iter().map(|(actions, .., own)| (patterns(actions), own.clone()));
         let known = Records { tools: required.collect(), ..Records::default() };
         let tools = rows.iter();
-        let tools = tools.map(|(actions, schema, at, _)| {
+        let tools = tools.map(|(actions, schema, at, is_mcp, _)| {
             let at = InputAt::from_word(at).unwrap_or(InputAt::Context);
+            if *is_mcp {
+                return ToolInput::of_mcp(patterns(actions), schema.as_ref());
+            }
             ToolInput::of(patterns(actions), schema.as_ref(), at)
         });
         let declared = declared.and_then(|json| ContextSchema::of(json).ok()).unwrap_or_default();

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{filter::Filter, schema::MemberType};
 
-const FAMILIES: [&str; 27] = [
+const FAMILIES: [&str; 29] = [
     "svc.actor.stopped",
     "svc.authority.attenuated",
     "svc.authority.expired",
@@ -37,6 +37,8 @@ const FAMILIES: [&str; 27] = [
     "svc.recovery.failed",
     "svc.recovery.started",
     "svc.tenant.changed",
+    "svc.tool.drifted",
+    "svc.tool.pinned",
     "svc.webhook_endpoint.dead",
     "svc.webhook_endpoint.failing",
 ];
@@ -53,7 +55,7 @@ fn names<'a>(types: impl Iterator<Item = &'a EventType>) -> Vec<&'a str> {
 }
 
 #[test]
-fn there_are_27_families_and_a_test() {
+fn there_are_29_families_and_a_test() {
     assert_eq!(names(EventType::families()), FAMILIES);
     assert_eq!(EventType::test().unwrap().name(), "svc.test");
     assert_eq!(EventType::named("svc.test"), None);
@@ -149,12 +151,12 @@ fn fits(value: &Value, schema: &Value) -> bool {
 #[test]
 fn patterns_select_families() {
     let of = |patterns: &[&str]| names(selected(patterns).unwrap().families()).len();
-    assert_eq!(of(&["*"]), 27);
-    assert_eq!(of(&["svc.*"]), 27);
+    assert_eq!(of(&["*"]), 29);
+    assert_eq!(of(&["svc.*"]), 29);
     assert_eq!(of(&["svc.decision.*"]), 6);
     assert_eq!(of(&["svc.decision.*", "svc.decision.denied", "svc.actor.*"]), 7);
     let default = names(Selection::default().families());
-    assert_eq!(default.len(), 25);
+    assert_eq!(default.len(), 27);
     assert!(
         !default.contains(&"svc.decision.allowed") && !default.contains(&"svc.decision.denied")
     );

@@ -39,21 +39,38 @@ impl ToolInput {
     pub fn of(actions: Vec<Pattern>, schema: Option<&Value>, at: InputAt) -> Self {
         Self { actions, members: schema.map(|schema| typed(schema, at)).unwrap_or_default() }
     }
+
+    /// Returns the input of a tool of an MCP server.
+    pub fn of_mcp(actions: Vec<Pattern>, schema: Option<&Value>) -> Self {
+        Self { actions, members: schema.map(typed_by_mcp).unwrap_or_default() }
+    }
 }
 
 /// Returns the context fields to which this schema of a tool gives a reliable type.
+///
+/// `number` is not such a type: 5 is a long in policies, and 5.5 is a decimal.
 pub fn typed(schema: &Value, at: InputAt) -> Members {
-    let members = of_json_schema(schema);
+    let members = of_json_schema(schema, None);
     match at {
         InputAt::Context => members,
-        InputAt::Arguments if members.is_empty() => members,
-        InputAt::Arguments => {
-            // Absent arguments are checked as if they were empty.
-            let required = members.values().any(|member| member.required);
-            let arguments = Member { kind: InputType::Record(members), required };
-            Members::from([(ARGUMENTS.to_owned(), arguments)])
-        }
+        InputAt::Arguments => arguments(members),
     }
+}
+
+/// Returns the context fields to which the input schema of an MCP server's tool gives a type. It
+/// describes the arguments, and its `number` is a decimal.
+pub fn typed_by_mcp(schema: &Value) -> Members {
+    arguments(of_json_schema(schema, Some(&InputType::Decimal)))
+}
+
+fn arguments(members: Members) -> Members {
+    if members.is_empty() {
+        return members;
+    }
+    // Absent arguments are checked as if they were empty.
+    let required = members.values().any(|member| member.required);
+    let arguments = Member { kind: InputType::Record(members), required };
+    Members::from([(ARGUMENTS.to_owned(), arguments)])
 }
 
 impl Surroundings {
@@ -116,26 +133,26 @@ impl Surroundings {
     }
 }
 
-/// Returns the fields of a JSON Schema object with types that policies can rely on.
-///
-/// `number` is not such a type: 5 is a long in policies, and 5.5 is a decimal.
-fn of_json_schema(schema: &Value) -> Members {
-    match of_schema(schema, 0) {
+/// Returns the fields of a JSON Schema object with types that policies can rely on. `number` is the
+/// type of numbers with a fraction; `None` if policies can't rely on it.
+fn of_json_schema(schema: &Value, number: Option<&InputType>) -> Members {
+    match of_schema(schema, number, 0) {
         Some(InputType::Record(members)) => members,
         _ => Members::new(),
     }
 }
 
-fn of_schema(schema: &Value, depth: usize) -> Option<InputType> {
+fn of_schema(schema: &Value, number: Option<&InputType>, depth: usize) -> Option<InputType> {
     if depth > DEEPEST {
         return None;
     }
     match schema.get("type").and_then(Value::as_str)? {
         "boolean" => Some(InputType::Boolean),
         "integer" => Some(InputType::Integer),
+        "number" => number.cloned(),
         "string" => Some(InputType::String),
         "array" => {
-            let items = of_schema(schema.get("items")?, depth + 1)?;
+            let items = of_schema(schema.get("items")?, number, depth + 1)?;
             Some(InputType::Set(Box::new(items)))
         }
         "object" => {
@@ -144,7 +161,7 @@ fn of_schema(schema: &Value, depth: usize) -> Option<InputType> {
             let is_required =
                 |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
             let members = properties.into_iter().flatten().filter_map(|(name, schema)| {
-                let kind = of_schema(schema, depth + 1)?;
+                let kind = of_schema(schema, number, depth + 1)?;
                 Some((name.clone(), Member { kind, required: is_required(name) }))
             });
             Some(InputType::Record(members.collect()))

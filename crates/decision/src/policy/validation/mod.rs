@@ -39,7 +39,7 @@ use cedar_policy_core::{
 
 pub use self::agreement::Agreement;
 pub use self::fault::Severity;
-pub use self::input_type::{ContextSchema, Surroundings, ToolInput, typed};
+pub use self::input_type::{ContextSchema, Surroundings, ToolInput, typed, typed_by_mcp};
 pub use self::known::{Known, Name, NameKind};
 pub use self::members::{InputType, Member, Members};
 pub use self::misspelt::nearest;
