@@ -304,6 +304,8 @@ CREATE TABLE resources (
     created_at timestamptz NOT NULL DEFAULT now(),
     created_by text NOT NULL,
     updated_at timestamptz NOT NULL DEFAULT now(),
+    -- The id in the system that has the resource.
+    external_id text,
     UNIQUE (tenant_id, id),
     CONSTRAINT resources_workspace_id_fkey FOREIGN KEY (tenant_id, workspace_id)
         REFERENCES workspaces (tenant_id, id),
@@ -314,6 +316,7 @@ CREATE INDEX resources_page ON resources (tenant_id, created_at, id);
 CREATE INDEX resources_page_all ON resources (created_at, id);
 CREATE INDEX resources_workspace_id ON resources (workspace_id);
 CREATE INDEX resources_owner_principal_id ON resources (owner_principal_id);
+CREATE UNIQUE INDEX resources_external_id_key ON resources (tenant_id, kind, external_id);
 CALL govern('resources', true);
 
 CREATE TABLE tools (
@@ -343,6 +346,9 @@ CREATE TABLE tools (
     input_at text NOT NULL DEFAULT 'context' CHECK (input_at IN ('context', 'arguments')),
     -- How a request for the tool is shown to people.
     presentation jsonb,
+    -- The MCP server's tool behind this record, with the state of its pin. The texts of definitions are
+    -- in tool_definitions.
+    mcp jsonb CHECK (jsonb_typeof(mcp) = 'object'),
     UNIQUE (tenant_id, id),
     CONSTRAINT tools_workspace_id_fkey FOREIGN KEY (tenant_id, workspace_id)
         REFERENCES workspaces (tenant_id, id)
@@ -350,7 +356,28 @@ CREATE TABLE tools (
 CREATE INDEX tools_page ON tools (tenant_id, created_at, id);
 CREATE INDEX tools_page_all ON tools (created_at, id);
 CREATE INDEX tools_workspace_id ON tools (workspace_id);
+-- The name of a deprecated tool may be used again.
+CREATE UNIQUE INDEX tools_mcp_name_key ON tools (tenant_id, (mcp ->> 'server_id'), (mcp ->> 'name'))
+    WHERE mcp IS NOT NULL AND state <> 'deprecated';
 CALL govern('tools', true);
+
+-- The definitions of MCP servers' tools: each pinned definition, and the newest seen definition of
+-- each tool.
+CREATE TABLE tool_definitions (
+    tenant_id text COLLATE "C" NOT NULL,
+    tool_id text COLLATE "C" NOT NULL,
+    -- `sha256:` and the hex SHA-256 of `definition`.
+    digest text COLLATE "C" NOT NULL,
+    -- The tool object of the server as canonical JSON (RFC 8785).
+    definition text NOT NULL,
+    -- Whether a person has pinned it. Such a row is never deleted.
+    pinned boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (tool_id, digest),
+    CONSTRAINT tool_definitions_tool_id_fkey FOREIGN KEY (tenant_id, tool_id)
+        REFERENCES tools (tenant_id, id)
+);
+CALL guard('tool_definitions');
+CALL grant_to('{tenant,system}', 'SELECT, INSERT, UPDATE (pinned), DELETE ON tool_definitions');
 
 CREATE TABLE external_apps (
     id text COLLATE "C" PRIMARY KEY,
@@ -367,10 +394,13 @@ CREATE TABLE external_apps (
     created_at timestamptz NOT NULL DEFAULT now(),
     created_by text NOT NULL,
     updated_at timestamptz NOT NULL DEFAULT now(),
+    -- The settings of an MCP server.
+    mcp jsonb CHECK (jsonb_typeof(mcp) = 'object'),
     UNIQUE (tenant_id, id)
 );
 CREATE INDEX external_apps_page ON external_apps (tenant_id, created_at, id);
 CREATE INDEX external_apps_page_all ON external_apps (created_at, id);
+CREATE UNIQUE INDEX external_apps_mcp_slug_key ON external_apps (tenant_id, (mcp ->> 'slug'));
 CALL govern('external_apps', true);
 
 CREATE TABLE audit_streams (

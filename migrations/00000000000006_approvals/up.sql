@@ -173,8 +173,8 @@ CREATE TRIGGER forget_facts AFTER UPDATE OF state ON approvals
 
 -- ## Acts
 
--- One act of one person, with the exact signed text in `record`. `about` is the id of an approval
--- or a delegation. The signed text contains the person and their comment as salted digests.
+-- One act of one person, with the exact signed text in `record`. `about` is the id of an approval,
+-- a delegation or a tool. The signed text contains the person and their comment as salted digests.
 CREATE TABLE approval_acts (
     about text COLLATE "C" NOT NULL,
     -- Issuer and subject, which identify a person independently of names.
@@ -187,7 +187,8 @@ CREATE TABLE approval_acts (
     -- The number of earlier withdrawals for the same `about`. After a standing approval was
     -- withdrawn, the same people may approve again.
     round integer NOT NULL DEFAULT 0,
-    -- Whether the act withdraws the standing approval. An approver may also withdraw it.
+    -- Whether the act withdraws the standing approval, which an approver may also do, or ends a round
+    -- in another way: it reopens a declined request, or pins the definition of a tool.
     withdraws boolean NOT NULL DEFAULT false,
     -- The salts and the comment that the digests in `record` are made from.
     by_salt text,

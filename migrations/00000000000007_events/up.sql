@@ -273,6 +273,28 @@ CREATE TRIGGER announce_change AFTER UPDATE OF since, until ON acts_in
     FOR EACH ROW WHEN ((OLD.since, OLD.until) IS DISTINCT FROM (NEW.since, NEW.until))
     EXECUTE FUNCTION announce_changed_grant('principal_id', 'workspace_id');
 
+-- The pin of an MCP server's tool. A tool that drifts again, to a third definition, is not announced
+-- again.
+CREATE FUNCTION announce_pin() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM announce(
+        'svc.tool.' || (NEW.mcp ->> 'pin'), NEW.tenant_id, NEW.id, NULL, event_actor(NEW.tenant_id),
+        NULL, NULL,
+        jsonb_build_object(
+            'tool_id', NEW.id, 'server_id', NEW.mcp -> 'server_id',
+            'definition_digest', NEW.mcp -> 'definition_digest')
+        || CASE NEW.mcp ->> 'pin'
+            WHEN 'drifted' THEN jsonb_build_object('seen_digest', NEW.mcp -> 'seen_digest')
+            ELSE '{}' END);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER announce_pin AFTER UPDATE OF mcp ON tools
+    FOR EACH ROW
+    WHEN (NEW.mcp ->> 'pin' IN ('pinned', 'drifted')
+          AND (OLD.mcp ->> 'pin', OLD.mcp ->> 'definition_digest')
+              IS DISTINCT FROM (NEW.mcp ->> 'pin', NEW.mcp ->> 'definition_digest'))
+    EXECUTE FUNCTION announce_pin();
+
 -- Removing a bound from an API key or a purpose is an event, because the key or purpose then permits
 -- more. Arguments: the kind of record, and the columns with its bounding lists. An empty list is no
 -- bound.

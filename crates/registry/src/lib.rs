@@ -6,6 +6,7 @@
 mod approvals;
 mod delegations;
 mod flow;
+mod mcp;
 mod messages;
 mod personal_data;
 mod policies;

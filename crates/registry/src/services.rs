@@ -23,6 +23,7 @@ pub fn services(registry: Registry) -> Vec<Service> {
         service::model_service(registry.clone()),
         service::tool_service(registry.clone()),
         service::external_app_service(registry.clone()),
+        service::mcp_server_service(registry.clone()),
         service::audit_stream_service(registry.clone()),
         service::purpose_service(registry.clone()),
         service::member_of_service(registry.clone()),

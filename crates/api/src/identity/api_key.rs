@@ -22,7 +22,7 @@ const PUBLIC_ID: usize = 32;
 const LONGEST_ENV: usize = 16;
 
 /// Every scope that a key can have.
-pub const SCOPES: [&str; 9] = [
+pub const SCOPES: [&str; 10] = [
     "runtime:read",
     "runtime:write",
     "runtime:stop",
@@ -32,6 +32,7 @@ pub const SCOPES: [&str; 9] = [
     "events:read",
     "webhooks:write",
     "reality:write",
+    "tools:observe",
 ];
 
 /// A new key: `text` is shown once, `code` is stored.

@@ -26,13 +26,15 @@ pub(crate) enum ApproverAct {
 
 /// The verdict of an act that takes a decline back.
 const REOPEN: &str = "reopen";
+/// The verdict of an act that pins the definition of a tool.
+const PIN: &str = "pin";
 
-/// The request or delegation that an act concerns.
+/// The request, delegation or tool that an act concerns.
 pub(crate) struct Terms<'a> {
     pub(crate) tenant_id: TenantId,
-    /// The ID of the approval or the delegation.
+    /// The ID of the approval, the delegation or the tool.
     pub(crate) about: &'a str,
-    /// The digest of exactly this request or delegation.
+    /// The digest of exactly this request, delegation or definition of a tool.
     pub(crate) question: [u8; 32],
 }
 
@@ -77,6 +79,11 @@ impl Statement {
     /// Creates the statement of a withdrawal.
     pub(crate) fn withdraws(reason: String) -> Self {
         Self { verdict: WITHDRAW, comment: Some(reason), own_interest: false }
+    }
+
+    /// Creates the statement that pins the definition of a tool.
+    pub(crate) fn pins() -> Self {
+        Self { verdict: PIN, comment: None, own_interest: false }
     }
 
     /// Creates the statement that takes a decline back.
@@ -135,7 +142,7 @@ pub(crate) async fn sign(
         evidence::sign_act(&signed, &keys.signer(Purpose::Evidence))?;
     let (by_salt, comment_salt) =
         (STANDARD.encode(by_salt), comment_salt.map(|s| STANDARD.encode(s)));
-    // Each withdrawal or reopening begins a new round, in which the same people may act again.
+    // Each withdrawal, reopening or pin begins a new round, in which the same people may act again.
     let round: i64 = approval_acts::table
         .filter(approval_acts::about.eq(terms.about).and(approval_acts::withdraws))
         .count()
@@ -154,8 +161,9 @@ pub(crate) async fn sign(
             approval_acts::comment_salt.eq(&comment_salt),
             approval_acts::created_at.eq(Time::from(now)),
             approval_acts::round.eq(i32::try_from(round).unwrap_or(i32::MAX)),
-            // Also set for a reopening, because the person who declined may also reopen.
-            approval_acts::withdraws.eq([WITHDRAW, REOPEN].contains(&verdict)),
+            // Also set for a reopening, because the person who declined may also reopen, and for a
+            // pin, because the same person may pin the next definition.
+            approval_acts::withdraws.eq([WITHDRAW, REOPEN, PIN].contains(&verdict)),
         ))
         .on_conflict_do_nothing()
         .execute(db)

@@ -282,6 +282,7 @@ fn members(constraint: &str) -> Vec<&str> {
         "granted_access_to_resource_id_grantee_id_access_level_key" => {
             return vec!["resource_id", "grantee_id", "access_level"];
         }
+        "external_apps_mcp_slug_key" => return vec!["mcp.slug"],
         "member_of_team_id_principal_id_key" => return vec!["team_id", "principal_id"],
         "uses_agent_id_used_id_used_kind_key" => return vec!["agent_id", "used_id", "used_kind"],
         _ if constraint.starts_with("workspace_slugs_") => return vec!["slug"],
@@ -316,6 +317,8 @@ mod tests {
             ("principals_tenant_id_name_key", &["name"]),
             ("workspace_slugs_pkey", &["slug"]),
             ("tenants_idp_org_id_key", &["idp_org_id"]),
+            ("external_apps_mcp_slug_key", &["mcp.slug"]),
+            ("resources_external_id_key", &["external_id"]),
             ("member_of_team_id_principal_id_key", &["team_id", "principal_id"]),
         ] {
             assert_eq!(members(constraint), expected, "{constraint}");

@@ -4,11 +4,13 @@ use authority_model::{
     proto::registry::*, schema::external_apps, service::ExternalAppService, state::ExternalAppState,
 };
 
-use crate::flow::prelude::*;
+use crate::{flow::prelude::*, mcp::record_rules};
 
 impl RecordRow for ExternalApp {
     type List = ListExternalAppsRequest;
     const AUTHORITY: bool = true;
+    const TENANT_CHANGES: &'static [&'static str] =
+        &["vendor_name", "base_url", "mcp", "notes", "tags", "metadata"];
 
     fn filtered(by: &ListExternalAppsRequest) -> external_apps::BoxedQuery<'_, Pg> {
         let mut query = external_apps::table.into_boxed();
@@ -19,6 +21,14 @@ impl RecordRow for ExternalApp {
             query = query.filter(external_apps::connector_kind.eq(connector_kind));
         }
         query
+    }
+
+    fn validate_record(&self, found: &mut Violations) {
+        record_rules::check_app(self, found);
+    }
+
+    async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+        record_rules::complete_app(self, was, tx.caller)
     }
 }
 

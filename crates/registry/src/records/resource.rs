@@ -20,6 +20,9 @@ impl RecordRow for Resource {
         if let Some(workspace_id) = &by.workspace_id {
             query = query.filter(resources::workspace_id.eq(workspace_id));
         }
+        if let Some(external_id) = &by.external_id {
+            query = query.filter(resources::external_id.eq(external_id));
+        }
         query
     }
 

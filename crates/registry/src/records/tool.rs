@@ -1,10 +1,16 @@
 //! Tools: functions that an agent may call, once granted.
 
 use authority_model::{proto::registry::*, schema::tools, service::ToolService, state::ToolState};
+use diesel::{dsl::sql, sql_types::Text};
 
 use super::{tool_schema, tool_warnings};
-use crate::{flow::prelude::*, unknown_names};
-use authority_decision::{input_schema::InputAt, milder::MILDER};
+use crate::{
+    flow::prelude::*,
+    mcp::{definitions, pin, record_rules},
+    unknown_names,
+};
+use authority_api::identity::caller;
+use authority_decision::input_schema::InputAt;
 
 impl RecordRow for Tool {
     type List = ListToolsRequest;
@@ -17,6 +23,8 @@ impl RecordRow for Tool {
         "actions",
         "requires",
         "access_level",
+        // An update changes only parts of it that decisions do not read.
+        "mcp",
         "notes",
         "tags",
         "metadata",
@@ -29,6 +37,12 @@ impl RecordRow for Tool {
         }
         if let Some(workspace_id) = &by.workspace_id {
             query = query.filter(tools::workspace_id.eq(workspace_id));
+        }
+        if let Some(server_id) = &by.server_id {
+            query = query.filter(sql::<Bool>("mcp ->> 'server_id' = ").bind::<Text, _>(server_id));
+        }
+        if let Some(pin) = &by.pin {
+            query = query.filter(sql::<Bool>("mcp ->> 'pin' = ").bind::<Text, _>(pin));
         }
         query
     }
@@ -43,12 +57,14 @@ impl RecordRow for Tool {
     }
 
     async fn before_save(&mut self, was: Option<&Self>, tx: &mut WriteTx<'_>) -> Result<(), Error> {
+        record_rules::complete_tool(self, was)?;
         self.warnings = tool_warnings::of(self, was, tx.db).await?;
         if tx.caller.tenant().is_some() {
-            check_not_milder(&self.warnings)?;
+            tool_warnings::check_not_milder(&self.warnings)?;
             if was.is_none() {
                 check_undeclared(self)?;
-                check_not_milder(&tool_warnings::of_new(self, tx.db).await?)?;
+                let avoided = tool_warnings::of_new(self, tx.db).await?;
+                tool_warnings::check_not_milder(&avoided)?;
             }
         }
         self.warnings.extend(tool_schema::warnings(self));
@@ -57,16 +73,6 @@ impl RecordRow for Tool {
 
     async fn before_delete(&self, tx: &mut WriteTx<'_>) -> Result<(), Error> {
         references::used_is_free(tx.db, &row_id(&self.tenant_id)?, &self.id).await
-    }
-}
-
-/// Refuses a change that makes terms milder. Only the installation's owner may make it.
-fn check_not_milder(warnings: &[String]) -> Result<(), Error> {
-    match warnings.iter().find_map(|warning| warning.strip_prefix(MILDER)) {
-        None => Ok(()),
-        Some(terms) => Err(Error::Role(format!(
-            "only the installation's owner makes the terms of tools milder: {terms}"
-        ))),
     }
 }
 
@@ -142,7 +148,8 @@ impl ToolService for Registry {
     }
 
     async fn get_tool(&self, call: Request<GetToolRequest>) -> Reply<Tool> {
-        self.get(call).await
+        let caller = caller(&call)?;
+        definitions::with_texts(self, &caller, self.get(call).await?).await
     }
 
     async fn update_tool(&self, call: Request<UpdateToolRequest>) -> Reply<Tool> {
@@ -151,6 +158,10 @@ impl ToolService for Registry {
 
     async fn delete_tool(&self, call: Request<DeleteToolRequest>) -> Reply<DeleteToolResponse> {
         self.delete(call).await
+    }
+
+    async fn pin_tool(&self, call: Request<PinToolRequest>) -> Reply<Tool> {
+        pin::pin(self, call).await
     }
 
     async fn find_unknown_names(

@@ -20,6 +20,8 @@ use authority_decision::{
     stricter::stricter,
 };
 use authority_graph::binding_tool;
+
+use crate::flow::error::Error;
 use authority_store::{Db, RunQueryDsl};
 
 /// The maximum number of actions to list. A tool for `*` may affect very many.
@@ -39,6 +41,26 @@ pub(crate) async fn of_new(tool: &Tool, db: &mut Db) -> QueryResult<Vec<String>>
     let avoids =
         |action: &Pattern| Some(milder(&joined(&others, action).unwrap_or_default(), Some(&terms)));
     Ok(lines(overlaps(&new.actions, &in_use), MILDER, avoids))
+}
+
+/// Lists the terms of other tools that requests can avoid by naming this tool.
+pub(crate) async fn of_others(tool: &Tool, db: &mut Db) -> QueryResult<Vec<String>> {
+    let Some(own) = binding_tool(tool.clone()) else { return Ok(Vec::new()) };
+    let others = others(tool, db).await?;
+    let terms = JoinedTerms::of(&own);
+    let avoids = |action: &Pattern| Some(milder(&joined(&others, action)?, Some(&terms)));
+    let patterns: Vec<Pattern> = others.iter().flat_map(|tool| tool.actions.clone()).collect();
+    Ok(lines(overlaps(&own.actions, &patterns), MILDER, avoids))
+}
+
+/// Refuses a change that makes terms milder. Only the installation's owner may make it.
+pub(crate) fn check_not_milder(warnings: &[String]) -> Result<(), Error> {
+    match warnings.iter().find_map(|warning| warning.strip_prefix(MILDER)) {
+        None => Ok(()),
+        Some(terms) => Err(Error::Role(format!(
+            "only the installation's owner makes the terms of tools milder: {terms}"
+        ))),
+    }
 }
 
 /// Returns the other live tools of the tenant.

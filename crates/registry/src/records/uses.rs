@@ -10,6 +10,7 @@ use crate::{
         prelude::*,
         relationship::{Related, check_beginning, tenant_of},
     },
+    mcp::record_rules,
 };
 
 /// The `used_kind` of a grant with an action pattern as its `used_id`.
@@ -83,7 +84,11 @@ impl RecordRow for Uses {
         if self.used_kind != ACTION {
             known.of_kind(tx.db, "used_id", &self.used_kind, &self.used_id).await?;
         }
-        known.placed_by("agent_id", &self.agent_id).all()
+        known.placed_by("agent_id", &self.agent_id).all()?;
+        if tx.caller.tenant().is_some() {
+            record_rules::check_grant(tx.db, self).await?;
+        }
+        Ok(())
     }
 }
 
