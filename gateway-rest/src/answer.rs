@@ -248,7 +248,8 @@ pub fn refusal(host: &impl Host, fault: Fault, request_id: Option<&HeaderValue>)
     let id = request_id.and_then(|id| id.to_str().ok());
     let mut response = Response::new(Body::from(host.render(&fault, id)));
     *response.status_mut() = status;
-    response.extensions_mut().insert(Refused { reason: fault.reason.clone() });
+    let refused = Refused { reason: fault.reason.clone(), message: fault.message.clone() };
+    response.extensions_mut().insert(refused);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, JSON);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

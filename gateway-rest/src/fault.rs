@@ -54,6 +54,8 @@ pub struct Fault {
 pub struct Refused {
     /// As in [`Fault`].
     pub reason: Cow<'static, str>,
+    /// As in [`Fault`].
+    pub message: Cow<'static, str>,
 }
 
 /// One problem of a request.

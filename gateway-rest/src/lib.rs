@@ -35,7 +35,7 @@ pub use host::{Document, Host, google_rpc_status};
 pub use nearest::suggestion;
 use problems::Problems;
 use read::Reader;
-pub use read::{BEYOND, NUL};
+pub use read::{BEYOND, NUL, strict};
 pub use route::{Body, Column, Events, Route, Segment, Variable};
 pub use shape::{Cardinality, Field, Kind, Shape};
 pub use shorten::{json_len, shortened};

@@ -5,6 +5,7 @@ mod from_text;
 mod number;
 mod scalar;
 mod text;
+mod value;
 
 use std::borrow::Cow;
 
@@ -23,6 +24,7 @@ pub(crate) use from_text::from_text;
 pub use number::BEYOND;
 pub(crate) use text::Stop;
 use text::{DEPTH, Text};
+pub use value::strict;
 
 /// Which fields of a message were present, by position.
 #[derive(Clone, Copy, Default)]
