@@ -57,10 +57,11 @@ mod tests {
 
     /// Operations without a record in their log line, and the reason. A stream, such as an export,
     /// writes no data.
-    const NAMELESS: [(&str, &str); 5] = [
+    const NAMELESS: [(&str, &str); 6] = [
         ("/authority.events.v1.NotificationService/ReadAllNotifications", "the caller's own, all"),
         ("/authority.programme.v1.PersonalDataService/WithdrawConsent", "would name the person"),
         ("/authority.programme.v1.PublicLeadService/CaptureLead", "one response for all"),
+        ("/authority.registry.v1.McpServerService/ObserveMcpServer", "several tools"),
         ("/authority.registry.v1.PolicyService/ValidatePolicy", "writes nothing"),
         ("/authority.states.v1.StateLibraryService/SeedStateLibrary", "the whole library"),
     ];

@@ -44,19 +44,21 @@ pub(super) struct CallerDeadline(pub(super) Deadline);
 #[derive(Clone)]
 pub(super) struct DeadlineLayer {
     host: Arc<RestHost>,
-    /// The paths of decisions, over gRPC and REST.
+    /// The paths of decisions, over gRPC and REST, up to the first variable.
     decisions: Arc<[&'static str]>,
 }
 
 impl DeadlineLayer {
     pub(super) fn new(host: RestHost) -> Self {
         let rest = ROUTES.iter().filter(|route| ONE_QUESTION.contains(&route.rpc));
-        let decisions = ONE_QUESTION.into_iter().chain(rest.map(|route| route.path)).collect();
+        let rest = rest.map(|route| route.path.split('{').next().unwrap_or(route.path));
+        let decisions = ONE_QUESTION.into_iter().chain(rest).collect();
         Self { host: Arc::new(host), decisions }
     }
 
     fn limit(&self, path: &str) -> Duration {
-        if self.decisions.contains(&path) { DECISION } else { CALL }
+        let is = |decision: &&str| path == *decision || is_below(path, decision);
+        if self.decisions.iter().any(is) { DECISION } else { CALL }
     }
 }
 
@@ -133,6 +135,11 @@ where
         // After this response, the caller drops this future, and with it the work.
         this.end.poll(context).map(|()| Ok(this.late.answer()))
     }
+}
+
+/// Whether a path is one segment below a prefix that ends with `/`.
+fn is_below(path: &str, prefix: &str) -> bool {
+    prefix.ends_with('/') && path.strip_prefix(prefix).is_some_and(|rest| !rest.contains('/'))
 }
 
 /// The response after the deadline.

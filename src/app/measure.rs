@@ -34,8 +34,12 @@ use authority_console::Latency;
 /// The family of the times of calls.
 const NAME: &str = "authority_request_seconds";
 /// The operations that make one decision, as their labels name them.
-const DECISIONS: [&str; 3] =
-    ["RuntimeService/Evaluate", "RuntimeService/Authorize", "DecisionService/EvaluateDecision"];
+const DECISIONS: [&str; 4] = [
+    "RuntimeService/Evaluate",
+    "RuntimeService/Authorize",
+    "DecisionService/EvaluateDecision",
+    "HookService/DecideHook",
+];
 
 /// The operation of a call without a known method: a page, or an unknown path.
 const OTHER: &str = "other";
@@ -270,7 +274,8 @@ mod tests {
         assert_eq!(refusal(&status.into_http()), Some(ErrorCode::RateLimited));
         let mut rest = Response::new(Body::empty());
         *rest.status_mut() = ErrorCode::RecordIsFinal.http();
-        rest.extensions_mut().insert(Refused { reason: "record_is_final".into() });
+        rest.extensions_mut()
+            .insert(Refused { reason: "record_is_final".into(), message: "".into() });
         assert_eq!(refusal(&rest), Some(ErrorCode::RecordIsFinal));
         assert_eq!(refusal(&Response::new(Body::empty())), None);
     }

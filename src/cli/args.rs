@@ -3,7 +3,8 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use authority_cli::{
-    Archive, Confirm, LoginArgs, LogoutArgs, Remote, Replay, ServerArgs, TokenRequest, Verify, View,
+    Archive, Confirm, Hook, Hooks, LoginArgs, LogoutArgs, Remote, Replay, ServerArgs, TokenRequest,
+    Verify, View,
 };
 use authority_config::Sources;
 use authority_ids::PrincipalRef;
@@ -65,6 +66,11 @@ pub(super) enum Command {
     Remote(Box<Remote>),
     /// Receive webhook deliveries on this machine, verify them and print them
     Listen(Listen),
+    /// Decide a tool call of a coding agent, which runs this as its hook; waits while people decide
+    Hook(Box<Hook>),
+    /// Install the hook of a coding agent, and test it
+    #[command(subcommand)]
+    Hooks(Box<Hooks>),
     /// Look up keys, or encrypt the stored secrets again
     #[command(subcommand)]
     Keys(Keys),

@@ -30,6 +30,9 @@ pub(crate) fn run() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
+    if let Some(Command::Hook(hook)) = args.command {
+        return hook.run();
+    }
     let json = args.json;
     print(perform(args), json)
 }
@@ -64,6 +67,7 @@ fn perform(args: Args) -> Result<CommandOutput, Failure> {
         }
         Command::Login(login) => return runtime()?.block_on(login.run(&connector)),
         Command::Logout(logout) => return runtime()?.block_on(logout.run(&connector)),
+        Command::Hooks(command) => return command.run(),
         Command::Whoami(server) => {
             return Ok(runtime()?.block_on(connector.connect(server))?.whoami());
         }
@@ -114,6 +118,8 @@ async fn act(command: Command, config: Config) -> Result<CommandOutput, Failure>
             CommandOutput::named("status", health::check(config.listen.main).await?)
         }
         Command::Openapi
+        | Command::Hook(_)
+        | Command::Hooks(_)
         | Command::Remote(_)
         | Command::Listen(_)
         | Command::Login(_)

@@ -109,12 +109,13 @@ pub(super) struct ForMembers {
 pub(super) struct NotFound;
 
 /// The members of a request, in the order of the page.
-const REQUEST_MEMBERS: [(&str, &str); 10] = [
+const REQUEST_MEMBERS: [(&str, &str); 11] = [
     ("subject", "Subject"),
     ("action", "Action"),
     ("purpose", "Purpose"),
     ("resource_id", "Resource"),
     ("tool_id", "Tool"),
+    ("tool_definition_digest", "Digest of the tool's definition"),
     ("delegation_id", "Delegation"),
     ("on_behalf_of", "On behalf of"),
     ("workspace_id", "Workspace"),

@@ -12,9 +12,10 @@ const INDEX: &str = "guides";
 /// The path below `docs/` and the text of each page, sorted.
 const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/documentation.rs"));
 /// The folders in the order in which readers look for them.
-const FOLDERS: [(&str, &str); 4] = [
+const FOLDERS: [(&str, &str); 5] = [
     ("", "Overview"),
     ("guides", "Guides"),
+    ("guides/adapters", "Adapters"),
     ("reference", "Reference"),
     ("operations", "Operations"),
 ];

@@ -162,8 +162,10 @@ mod tests {
                 let target = format!("id=\"{anchor}\"");
                 assert!(anchor.is_empty() || pages[page].contains(&target), "{path}: {link}");
             }
-            // The content security policy permits no other script and no style attribute.
-            let scripts = page.matches("<script").count();
+            // The content security policy permits no other script and no style attribute. Every page
+            // has the script for the choice of colours.
+            assert!(page.contains("<script src=\"/theme/choice.js\"></script>"), "{path}");
+            let scripts = page.matches("<script").count() - 1;
             let filters = page.matches("<script src=\"/docs/filter.js\" defer></script>").count();
             assert_eq!((scripts, filters), if path.is_empty() { (1, 1) } else { (0, 0) }, "{path}");
             assert!(!page.contains("style=\""), "{path}");

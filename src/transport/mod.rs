@@ -13,6 +13,7 @@ mod full;
 mod head;
 mod headers;
 mod holder;
+mod hook;
 mod host;
 mod listener;
 mod ops;

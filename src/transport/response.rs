@@ -23,7 +23,7 @@ use tower::{Layer, Service};
 use tracing::{Instrument, Span, instrument::Instrumented};
 
 use super::{
-    head, headers, host,
+    head, headers, hook, host,
     refusal::Asker,
     request_id::{self, RequestId},
     settings::Settings,
@@ -31,6 +31,7 @@ use super::{
 };
 use crate::telemetry::{in_request, of_request};
 use authority_api::error::{ApiError, ErrorCode};
+use authority_decision::hooks::Client;
 use authority_model::surfaces::Surfaces;
 
 #[derive(Clone, Copy)]
@@ -106,12 +107,13 @@ where
         // Which callers may call a gRPC method depends on the address that received the call.
         request.extensions_mut().insert(self.layer.surfaces);
         let (is_head, asker) = (request.method() == Method::HEAD, Asker::of(&request));
+        let hook = hook::client(&request);
         let span = span::start(&request, &id);
         let answer = match self.layer.refusal(&request) {
             Some(refusal) => Stage::Refused { refusal: Some(refusal) },
             None => self.route(request, &id, &span),
         };
-        ResponseFuture { answer, is_head, asker, id, span, https: self.layer.https }
+        ResponseFuture { answer, is_head, asker, hook, id, span, https: self.layer.https }
     }
 }
 
@@ -152,6 +154,8 @@ pin_project! {
         // Whether the response has no body.
         is_head: bool,
         asker: Asker,
+        // The coding agent whose hook this is.
+        hook: Option<Client>,
         id: RequestId,
         span: Span,
         https: bool,
@@ -182,6 +186,9 @@ where
             },
         };
         span::end(this.span, &response, asker.is_grpc());
+        if let Some(client) = *this.hook {
+            response = hook::closed(client, response, id);
+        }
         if *this.is_head {
             drop_body(&mut response);
         }

@@ -93,6 +93,7 @@ fn draft(changed: ChangedFacts, mut draft: Draft) -> Draft {
         workspace_id: changed.workspace_id.map(Into::into).or(draft.workspace_id),
         delegation_id: changed.delegation_id.map(Into::into).or(draft.delegation_id),
         tool_id: changed.tool_id.map(Into::into).or(draft.tool_id),
+        tool_definition_digest: changed.tool_definition_digest.or(draft.tool_definition_digest),
         action_declaration: declared.or(draft.action_declaration),
         action_risk_classification: classified.or(draft.action_risk_classification),
         approval_id: match changed.approved {

@@ -37,6 +37,7 @@ mod grants;
 mod history;
 mod hold;
 mod holding;
+mod hook_service;
 mod idempotency;
 mod impact;
 mod live;
@@ -79,6 +80,7 @@ use facts::FactSource;
 use find::DecisionQueries;
 use grants::GrantQueries;
 use history::EntityQueries;
+use hook_service::HookHandlers;
 use impact::ImpactRun;
 use live::Watches;
 use queue::DecisionQueue;
@@ -116,7 +118,7 @@ pub struct Parts {
 }
 
 /// Returns the services for decisions, and the background work of their streams.
-pub fn services(parts: Parts) -> ([Service; 5], [Worker; 4]) {
+pub fn services(parts: Parts) -> ([Service; 6], [Worker; 4]) {
     let Parts {
         settings,
         clock,
@@ -175,7 +177,9 @@ pub fn services(parts: Parts) -> ([Service; 5], [Worker; 4]) {
     };
     let grants = GrantQueries { graph, store: store.clone(), clock: clock.clone() };
     let purposes = PurposeAdmission { clock, facts };
+    let hooks = HookHandlers { decider: Arc::clone(&decider) };
     let services = [
+        service::hook_service(Arc::new(hooks)),
         service::runtime_service(Arc::new(RuntimeHandlers { decider, watches: Arc::new(watches) })),
         service::decision_service(Arc::new(decisions)),
         service::authority_service(Arc::new(AuthorityHandlers { entities, grants, purposes })),

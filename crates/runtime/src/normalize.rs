@@ -93,6 +93,7 @@ macro_rules! draft {
             supported_obligations: $asked.supported_obligations.map(names),
             justification: $asked.justification,
             client_nonce: $asked.client_nonce,
+            tool_definition_digest: $asked.tool_definition_digest,
             include_record: $asked.include_record,
             explain: $asked.explain,
             at_least_revision: $asked.at_least_revision.map(i64::from),

@@ -37,7 +37,9 @@ fn readers(table: &str) -> Option<&'static [&'static str]> {
         | "resources"
         | "stable_drift_events"
         | "teams" => &["admin", "auditor", "approver", "legal"],
-        "purposes" | "quarantines" | "stop_signals" | "tools" => &["admin", "auditor"],
+        "external_apps" | "purposes" | "quarantines" | "stop_signals" | "tools" => {
+            &["admin", "auditor"]
+        }
         "api_keys" | "webhook_endpoints" => &["admin"],
         _ => return None,
     })
