@@ -18,6 +18,7 @@ mod identity;
 mod jwks;
 mod list;
 mod logins;
+mod mcp;
 mod names;
 mod narrow;
 mod outcome;
@@ -33,6 +34,7 @@ mod tenant;
 pub mod text;
 mod times;
 mod token_request;
+mod unified_diff;
 mod unknown_names;
 mod view;
 
@@ -40,6 +42,8 @@ pub use arguments::{tenant, tenant_id};
 pub use commands::{
     ANY, APPROVALS, LISTS, Remote,
     archive::Archive,
+    hook::Hook,
+    hooks::Hooks,
     keys::Keys,
     login::{LoginArgs, LogoutArgs},
     verify::{Replay, Verify},

@@ -50,6 +50,11 @@ impl Server {
         Self { place, ..self }
     }
 
+    /// Returns the client, for calls with errors of their own.
+    pub(crate) fn into_client(self) -> Client {
+        self.client
+    }
+
     /// Returns a shell command that calls the same service.
     pub(crate) fn command(&self, typed: &str) -> String {
         format!("{} {typed}{}", place::program(), self.place)

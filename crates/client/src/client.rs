@@ -28,6 +28,13 @@ pub struct Client {
     http: reqwest::Client,
 }
 
+/// The answer to a request with an idempotency key.
+pub struct OnceAnswer {
+    pub body: String,
+    /// Whether an earlier request with this key had the same answer.
+    pub replayed: bool,
+}
+
 impl Client {
     /// Returns a client with a JWT or an API key.
     ///
@@ -85,6 +92,23 @@ impl Client {
     /// The service refuses the request, or does not answer.
     pub async fn post(&self, path: &[&str], body: &impl Serialize) -> Result<String, Error> {
         self.send(self.http.post(self.base.url(path)?).json(body)).await
+    }
+
+    /// Calls an operation under an idempotency key: however often it is sent, it has one effect.
+    ///
+    /// # Errors
+    /// The service refuses the request, or does not answer.
+    pub async fn post_once(
+        &self,
+        path: &[&str],
+        body: &impl Serialize,
+        key: &str,
+    ) -> Result<OnceAnswer, Error> {
+        let request = self.http.post(self.base.url(path)?).json(body);
+        let answer = self.open(request.header("idempotency-key", key)).await?;
+        let replayed = answer.headers().contains_key("idempotency-replayed");
+        let body = answer.text().await.map_err(|error| self.unreached(error))?;
+        Ok(OnceAnswer { body, replayed })
     }
 
     /// Opens a stream of lines.

@@ -12,7 +12,7 @@ mod surface;
 
 pub use address::{address, is_loopback};
 pub use base::{Base, reachable};
-pub use client::{Client, TO_CONNECT};
+pub use client::{Client, OnceAnswer, TO_CONNECT};
 pub use error::{ApiError, Detail, Error, Refusal, deepest};
 pub use lines::{Lines, Next};
 pub use surface::{SURFACE, Surface};

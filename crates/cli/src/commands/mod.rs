@@ -7,8 +7,11 @@ mod approvals;
 pub(crate) mod archive;
 mod decisions;
 mod delegations;
+pub(crate) mod hook;
+pub(crate) mod hooks;
 pub(crate) mod keys;
 pub(crate) mod login;
+mod mcp;
 mod policies;
 mod principals;
 mod seal;
@@ -88,6 +91,9 @@ pub enum Remote {
     /// Submit observations of anchors
     #[command(subcommand)]
     Snapshot(snapshot::Snapshot),
+    /// Guard MCP servers: relay one with decisions, pin its tools, grant it to an agent
+    #[command(subcommand)]
+    Mcp(mcp::Mcp),
     /// Look up webhook endpoints and their deliveries, test them, deliver again: as the owner, as a tenant's
     /// admin, or with an API key that has `webhooks:write`
     Webhooks(webhooks::Webhooks),
@@ -111,6 +117,7 @@ impl Remote {
             Self::StopSignals(command) => command.run(connector).await,
             Self::Quarantines(command) => command.run(connector).await,
             Self::Snapshot(command) => command.run(connector).await,
+            Self::Mcp(command) => command.run(connector).await,
             Self::Webhooks(command) => command.run(connector).await,
         }
     }

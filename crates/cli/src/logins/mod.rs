@@ -13,7 +13,7 @@ use reqwest::Url;
 
 use crate::{outcome::Failure, token_request::TokenRequest};
 pub(crate) use device::Provider;
-pub(crate) use store::{Login, Logins, Person};
+pub(crate) use store::{Login, Logins, Person, folder};
 
 impl Person {
     /// The request to the development provider.

@@ -127,7 +127,7 @@ fn is_absent(error: &io::Error) -> bool {
 }
 
 /// Returns the folder by the XDG Base Directory Specification.
-fn folder(sources: &Sources) -> Result<PathBuf, Failure> {
+pub(crate) fn folder(sources: &Sources) -> Result<PathBuf, Failure> {
     let of = |name: &str| {
         let found = sources.environment.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| PathBuf::from(value)).filter(|path| path.is_absolute())

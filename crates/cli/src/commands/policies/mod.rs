@@ -2,7 +2,6 @@
 
 mod impact;
 mod text;
-mod unified_diff;
 
 use authority_ids::TenantRef;
 use clap::{Args, Subcommand};

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     arguments::{id, tenant},
-    commands::policies::{impact, unified_diff::unified_diff},
+    commands::policies::impact,
     confirm::Confirm,
     connect::{Connector, ServerArgs},
     files,
@@ -17,6 +17,7 @@ use crate::{
     paint,
     server::Server,
     text::{self, plain},
+    unified_diff::unified_diff,
     unknown_names,
 };
 

@@ -1,4 +1,4 @@
-//! The unified diff of two texts of a policy.
+//! The unified diff of two texts.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use crate::text::plain;
 const CONTEXT: usize = 3;
 
 /// Returns a unified diff from the active text; empty if the texts are equal.
-pub(super) fn unified_diff(in_force: &str, other: &str, name: &str) -> String {
+pub(crate) fn unified_diff(in_force: &str, other: &str, name: &str) -> String {
     let shown = |text: &str| text.lines().map(|line| plain(line) + "\n").collect::<String>();
     let lines = diff::lines(&shown(in_force), &shown(other));
     let changed = (0..lines.len()).filter(|index| lines[*index].change != Change::Same);
