@@ -1,7 +1,7 @@
 //! The catalogue of scopes and roles: the permissions of each, in a sentence.
 
 /// The scopes of API keys.
-const SCOPES: [(&str, &str); 9] = [
+const SCOPES: [(&str, &str); 10] = [
     ("runtime:read", "Reads decisions, records and grants, and simulates decisions."),
     ("runtime:write", "Requests decisions, and reports their outcome."),
     ("runtime:stop", "Stops agents and quarantines actions. It releases nothing."),
@@ -14,6 +14,7 @@ const SCOPES: [(&str, &str); 9] = [
     ("events:read", "Reads the tenant's events."),
     ("webhooks:write", "Manages webhook endpoints, and sends deliveries again."),
     ("reality:write", "Brings observations to the anchors that name this key."),
+    ("tools:observe", "Reports the definitions of MCP servers' tools. It pins none of them."),
 ];
 
 /// The roles of people, which their sign-in has.

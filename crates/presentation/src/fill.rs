@@ -30,6 +30,10 @@ const MOST_TABLES: usize = 20;
 /// The maximum number of columns that have their own name. The values of further ones share a column.
 const MOST_COLUMNS: usize = 20;
 
+/// The action of a coding agent that runs a shell command, and the path of the command. Without a
+/// declaration, the command is the first fact, whole and in one block.
+const SHELL: (&str, &str) = ("code.bash", "arguments.command");
+
 /// A tool's declaration of its input.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Declaration {
@@ -49,7 +53,12 @@ pub fn fill(request: &Map<String, Value>, declared: &Declaration) -> ApprovalPre
         title: format!("{agent} wants to run {}", named("action")),
         ..ApprovalPresentation::default()
     };
-    let filler = Filler { context, declared, input: input(context, declared.is_in_arguments) };
+    let filler = Filler {
+        context,
+        declared,
+        input: input(context, declared.is_in_arguments),
+        is_shell: named("action") == SHELL.0,
+    };
     match &declared.presentation {
         Some(presentation) => filler.declared(presentation, &mut filled),
         None => filler.all(&mut filled),
@@ -67,6 +76,8 @@ struct Filler<'a> {
     context: &'a Map<String, Value>,
     declared: &'a Declaration,
     input: Option<&'a Map<String, Value>>,
+    /// Whether the request is for a shell command of a coding agent.
+    is_shell: bool,
 }
 
 impl<'a> Filler<'a> {
@@ -246,6 +257,10 @@ impl<'a> Filler<'a> {
                 }
                 (Value::Array(items), _) if items.iter().any(Value::is_object) => {
                     self.add_table(&path, items, inner, filled);
+                }
+                (Value::String(command), _) if self.is_shell && path == SHELL.1 => {
+                    let command = named(&path, "Command", command.clone());
+                    filled.facts.insert(0, ApprovalFact { block: true, ..command });
                 }
                 (Value::String(words), _) if words.chars().count() > SHORT => {
                     let fact = unnamed(&path, words.clone());
@@ -465,6 +480,23 @@ mod tests {
         assert_eq!(facts(&filled), [("To", r#""A\n""#), ("Account", script.as_str())]);
         let filled = fill(&request(&json!({"iban": ""})), &declared);
         assert_eq!(facts(&filled), [("Account", "\"\"")]);
+    }
+
+    #[test]
+    fn a_shell_command_is_first_and_whole() {
+        let command = format!("cd build &&\n{}rm -rf .", "echo 1 &&\n".repeat(100));
+        let context =
+            json!({"arguments": {"aside": "A", "command": command}, "session": {"cwd": "/w"}});
+        let mut request = request(&context);
+        request.insert("action".to_owned(), "code.bash".into());
+        let filled = fill(&request, &Declaration::default());
+        assert_eq!(facts(&filled)[0], ("Command", command.as_str()));
+        assert!(filled.facts[0].block && filled.agent_words.is_empty());
+        // Only the argument itself is the command.
+        let context = json!({"arguments": {"a": {"command": "A\n"}}, "command": "B\n"});
+        request.insert("context".to_owned(), context);
+        let filled = fill(&request, &Declaration::default());
+        assert!(filled.facts.iter().all(|fact| !fact.block), "{filled:#?}");
     }
 
     /// An agent chooses the names of fields that no tool declares.

@@ -78,7 +78,7 @@ mod tests {
         // A revoked link can still be deleted.
         assert!(!barred("consultant-links", "revoked").contains(&"delete"));
         assert!(barred("consultant-links", "revoked").contains(&"revoke"));
-        assert_eq!(barred("tools", "deprecated"), ["create", "update", "delete"]);
+        assert_eq!(barred("tools", "deprecated"), ["create", "update", "delete", "pin"]);
     }
 
     #[test]

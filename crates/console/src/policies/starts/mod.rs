@@ -11,7 +11,7 @@ pub(super) struct Start {
     pub(super) cedar: &'static str,
 }
 
-pub(super) static STARTS: [Start; 6] = [
+pub(super) static STARTS: [Start; 10] = [
     Start {
         word: "threshold",
         name: "Large payments",
@@ -53,6 +53,34 @@ pub(super) static STARTS: [Start; 6] = [
         about: "Adds a duty for the agent to each permission of a payment.",
         target: "action:payment.*",
         cedar: include_str!("duty.cedar"),
+    },
+    Start {
+        word: "code-shell",
+        name: "Shell commands of a coding agent",
+        about: "Holds commands that delete, force a push, publish or send data, by their text.",
+        target: "action:code.*",
+        cedar: include_str!("code_shell.cedar"),
+    },
+    Start {
+        word: "code-edits",
+        name: "Edits of a coding agent",
+        about: "Holds changes of files outside of the project.",
+        target: "action:code.*",
+        cedar: include_str!("code_edits.cedar"),
+    },
+    Start {
+        word: "code-secrets",
+        name: "Secrets and a coding agent",
+        about: "Denies reading and changing files with secrets, by their names.",
+        target: "action:code.*",
+        cedar: include_str!("code_secrets.cedar"),
+    },
+    Start {
+        word: "code-mcp",
+        name: "MCP servers of a coding agent",
+        about: "Holds calls of MCP servers.",
+        target: "action:code.*",
+        cedar: include_str!("code_mcp.cedar"),
     },
 ];
 
