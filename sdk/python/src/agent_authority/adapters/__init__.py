@@ -1,0 +1,5 @@
+"""Adapters for agent frameworks. Each needs the extra of its name, such as ``agent-authority[langchain]``."""
+
+from .tools import Tool
+
+__all__ = ["Tool"]
