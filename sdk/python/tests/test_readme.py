@@ -1,6 +1,8 @@
-"""The README's receiver, with stand-ins for its web framework and HTTP client."""
+"""The README's programs: its guarded tool, and its receiver with stand-ins for its web framework and HTTP client."""
 
 import asyncio
+import contextlib
+import io
 import json
 import os
 import re
@@ -9,6 +11,8 @@ import types
 import unittest
 from pathlib import Path
 from unittest import mock
+
+import service as scripted_service
 
 README = Path(__file__).parents[1] / "README.md"
 VECTORS = os.environ.get("WEBHOOK_VECTORS", Path(__file__).parents[2] / "vectors" / "webhooks.json")
@@ -55,9 +59,32 @@ def request(name):
     return types.SimpleNamespace(body=body, headers=dict(case["headers"]))
 
 
+def blocks():
+    return re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+
+
 class Readme(unittest.TestCase):
+    def test_the_guarded_tool_runs_with_a_permission(self):
+        scripted = scripted_service.Service()
+        self.addCleanup(scripted.close)
+        env = {"URL": scripted.url, "API_KEY": scripted_service.KEY, "SUBJECT": scripted_service.SUBJECT}
+        env = {f"AGENT_AUTHORITY_{name}": value for name, value in env.items()}
+        for verdict, shown in (("allow", "paid 1200.00 EUR to DE"), ("deny", "denied (x)"), ("held", "waits for approval")):
+            if verdict == "held":
+                verdict, scripted.verdicts["payment.execute"] = "", {"decision": "require_approval", "eligible": "none"}
+            else:
+                scripted.verdicts["payment.execute"] = {"decision": verdict, "reason_code": "x" if verdict == "deny" else "y"}
+            printed, sample = io.StringIO(), {}
+            with mock.patch.dict(os.environ, env), contextlib.redirect_stdout(printed):
+                exec(blocks()[0], sample)
+            sample["authority"].close()
+            self.assertIn(shown, printed.getvalue())
+        context = scripted.attempts[0]["context"]
+        self.assertEqual((context["amount"], context["jurisdiction"]), (1200, "DE"))
+        self.assertEqual([report["outcome"] for report in scripted.reports], ["executed"])
+
     def test_the_receiver_loses_nothing_in_a_rotation(self):
-        (code,) = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+        (_, code) = blocks()
         service, handled, clock = Service(), [], {"now": 1_790_000_000}
 
         async def handle_once(event_id, _event):

@@ -170,7 +170,7 @@ def _standard_webhooks(delivery: _Delivery) -> str:
     if not fits:
         raise WebhookError("signature")
     delivery.check_time(made)
-    return event_id
+    return str(event_id)
 
 
 # The service writes the parameters in one form only.
@@ -207,7 +207,7 @@ def _message_signature(delivery: _Delivery) -> str:
     digest = base64.b64encode(hashlib.sha256(delivery.body).digest()).decode()
     if content_digest != f"sha-256=:{digest}:":
         raise WebhookError("digest")
-    return event_id
+    return str(event_id)
 
 
 def _member(dictionary: str) -> str:
@@ -230,8 +230,9 @@ def _token(delivery: _Delivery) -> str:
     if len(parts) != 3 or None in decoded:
         raise WebhookError("malformed")
     header, claims = _object(decoded[0] or b"") or {}, _object(decoded[1] or b"") or {}
-    kid, issued, expires = header.get("kid"), claims.get("iat"), claims.get("exp")
-    audience, event_id, digest = claims.get("aud"), claims.get("jti"), claims.get("body_sha256")
+    kid: Any = header.get("kid")
+    named: list[Any] = [claims.get(name) for name in ("iat", "exp", "aud", "jti", "body_sha256")]
+    issued, expires, audience, event_id, digest = named
     fits = header.get("alg") == "EdDSA" and header.get("typ") == "svc-webhook+jwt" and "crit" not in header
     times = all(type(value) is int and 0 <= value < 2**53 for value in (issued, expires))
     texts = all(isinstance(value, str) for value in (kid, audience, event_id, digest))
@@ -245,7 +246,7 @@ def _token(delivery: _Delivery) -> str:
         raise WebhookError("digest")
     if audience != delivery.url:
         raise WebhookError("url")
-    return event_id
+    return str(event_id)
 
 
 #: Suites with published keys come first: with a leaked secret, anyone could sign.
