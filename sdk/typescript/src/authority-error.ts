@@ -52,6 +52,16 @@ export class AuthorityError extends Error {
     return seconds > 0 ? seconds * 1000 : undefined;
   }
 
+  /** Whether the service itself sent the error, and not a network or a proxy. */
+  get isFromService(): boolean {
+    return this.cause instanceof ConnectError && infoOf(this.cause) !== undefined;
+  }
+
+  /** Whether the service itself refused the call, and will refuse it again. */
+  get isRefusal(): boolean {
+    return this.isFromService && !this.isTransient && this.code !== 'idempotency_in_progress';
+  }
+
   /** Whether the same call may succeed later. */
   get isTransient(): boolean {
     return TRANSIENT.includes(this.status);
@@ -61,7 +71,7 @@ export class AuthorityError extends Error {
   static from(thrown: unknown, requestId?: string): AuthorityError {
     if (thrown instanceof AuthorityError) return thrown;
     const error = ConnectError.from(thrown);
-    const info = error.findDetails(ErrorInfoSchema).find(({ domain }) => domain === 'authority');
+    const info = infoOf(error);
     const violations = error.findDetails(BadRequestSchema).flatMap(({ fieldViolations }) => fieldViolations);
     // The service adds a reason to each error. An unknown error without one comes from a network or
     // a proxy.
@@ -70,11 +80,20 @@ export class AuthorityError extends Error {
       code: info?.reason ?? word(status),
       status,
       details: violations.map(({ field, description }) => ({ field, problem: description })),
-      metadata: { ...info?.metadata },
+      metadata: { ...retryAfter(error), ...info?.metadata },
       requestId: error.metadata.get('x-request-id') ?? requestId,
-      cause: thrown,
+      cause: error,
     });
   }
+}
+
+const infoOf = (error: ConnectError) =>
+  error.findDetails(ErrorInfoSchema).find(({ domain }) => domain === 'authority');
+
+/** Returns the time of a proxy's `Retry-After`, as the service's errors have it. */
+function retryAfter(error: ConnectError): { retry_after?: string } {
+  const seconds = error.metadata.get('retry-after');
+  return seconds && /^[0-9]+$/.test(seconds) ? { retry_after: seconds } : {};
 }
 
 const TRANSIENT: readonly Code[] = [

@@ -4,6 +4,7 @@ import { Code, type Client } from '@connectrpc/connect';
 import { AuthorityError } from './authority-error.js';
 import { parseEvent, type AuthorityEvent } from './event.js';
 import type { EventService } from './generated/authority/events/v1/event_service_pb.js';
+import { sleep, within } from './time.js';
 
 export interface FollowOptions {
   /** The `sequence` of the last event that was handled; only new events if absent. */
@@ -47,10 +48,10 @@ export async function* followEvents(
     try {
       // The position is fixed before the stream is opened. No events are lost then if the first
       // attempt fails.
-      after ??= (await heard(events.listEvents({ ...selected, limit: 1 }, call), silent)).head;
+      after ??= (await heard(events.listEvents({ ...selected, limit: 1 }, call), silent, signal)).head;
       const messages = events.streamEvents({ ...selected, after }, call)[Symbol.asyncIterator]();
       for (;;) {
-        const message = await heard(messages.next(), silent);
+        const message = await heard(messages.next(), silent, signal);
         if (message.done) break;
         received = true;
         failures = 0;
@@ -71,33 +72,17 @@ export async function* followEvents(
     const delay = Math.max(Math.random() * longest, broken.retryAfterMs ?? 0);
     failures += 1;
     onRetry?.(broken, delay);
-    await pause(delay, signal);
+    await sleep(delay, signal);
   }
 }
 
 const unavailable = (message: string) => new AuthorityError(message, { code: 'unavailable', status: Code.Unavailable });
 
 /** Ends the call if no message arrives: a connection can be dead without an error. */
-async function heard<T>(answer: Promise<T>, silent: AbortController): Promise<T> {
-  const end = () => silent.abort(unavailable(`no message received for ${SILENCE / 1000} seconds`));
-  const timer = setTimeout(end, SILENCE);
-  try {
-    return await answer;
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', abort);
-      resolve();
-    }, milliseconds);
-    signal?.addEventListener('abort', abort, { once: true });
-  });
+async function heard<T>(answer: Promise<T>, silent: AbortController, signal: AbortSignal | undefined): Promise<T> {
+  const message = await within(answer, SILENCE, signal);
+  if (message !== undefined) return message;
+  const error = unavailable(`no message received for ${SILENCE / 1000} seconds`);
+  silent.abort(error);
+  throw error;
 }

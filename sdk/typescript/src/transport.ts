@@ -59,7 +59,7 @@ async function completed(given: HeadersInit | undefined, credential: Credential 
 
 /** @throws {TypeError} The credential is an API key in a web page. */
 export function checked(credential: string): string {
-  if (credential.startsWith('svc_') && typeof document !== 'undefined') {
+  if (credential.startsWith('svc_') && (typeof document !== 'undefined' || typeof window !== 'undefined')) {
     throw new TypeError('anyone who opens a page can read its API key: use the token of the signed-in person instead');
   }
   return credential;

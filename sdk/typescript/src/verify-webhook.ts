@@ -1,6 +1,8 @@
 // Verifies that a webhook delivery is genuine and addressed to this receiver. It uses only
 // WebCrypto and runs in Node, Deno, Bun and workers.
 
+import { concat, fromBase64, fromBase64Url, hex, isSignedBy, sha256, utf8 } from './bytes.js';
+
 /** How a delivery is signed, as in the endpoint's `signing_suites`. */
 export type Suite = 'rfc9421' | 'jwt' | 'standard-webhooks/v1';
 
@@ -169,7 +171,7 @@ async function standardWebhooks({ body, headers, options, now }: Delivery): Prom
     .map((part) => base64(part.slice(3)));
   let fits = false;
   for (const secret of options.secrets ?? []) {
-    const bytes = secret.startsWith('whsec_') ? decoded(secret.slice(6)) : null;
+    const bytes = secret.startsWith('whsec_') ? fromBase64(secret.slice(6)) : null;
     if (bytes?.length !== 32) {
       throw new WebhookError('configuration', 'a secret is whsec_ and base64 of 32 bytes');
     }
@@ -248,8 +250,7 @@ async function token({ body, headers, options, now }: Delivery): Promise<string>
   await checkSignature(options.jwks, kid, utf8(`${parts[0]}.${parts[1]}`), signature!);
   checkTime(iat, options, now);
   if (now > exp) throw new WebhookError('time');
-  const hex = Array.from(await sha256(body), (byte) => byte.toString(16).padStart(2, '0')).join('');
-  if (digest !== hex) throw new WebhookError('digest');
+  if (digest !== hex(await sha256(body))) throw new WebhookError('digest');
   if (aud !== options.url) throw new WebhookError('url');
   return jti;
 }
@@ -266,11 +267,9 @@ async function checkSignature(
   const fits = kid.startsWith('svc-webhook-') && named.length === 1 && jwk
     && jwk.kty === 'OKP' && jwk.crv === 'Ed25519' && isText(jwk.x)
     && (jwk.alg === undefined || jwk.alg === 'EdDSA') && (jwk.use === undefined || jwk.use === 'sig');
-  const bytes = fits ? decodedUrl(jwk.x!) : null;
+  const bytes = fits ? fromBase64Url(jwk.x!) : null;
   if (bytes?.length !== 32) throw new WebhookError('unknown_key');
-  const key = await crypto.subtle.importKey('raw', bytes, { name: 'Ed25519' }, false, ['verify']);
-  const holds = await crypto.subtle.verify('Ed25519', key, signature, signed).catch(() => false);
-  if (!holds) throw new WebhookError('signature', message);
+  if (!await isSignedBy(bytes, signature, signed)) throw new WebhookError('signature', message);
 }
 
 function checkTime(made: number, options: VerifyOptions, now: number): void {
@@ -303,19 +302,7 @@ function seconds(text: string): number {
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string';
-const utf8 = (text: string) => new TextEncoder().encode(text) as Uint8Array<ArrayBuffer>;
 const binary = (bytes: Uint8Array) => String.fromCharCode(...bytes);
-
-async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
-  return new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
-}
-
-function concat(left: Uint8Array, right: Uint8Array): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(left.length + right.length);
-  whole.set(left);
-  whole.set(right, left.length);
-  return whole;
-}
 
 /** Returns the members of a JSON object; null if the bytes are not one. */
 function object(bytes: Uint8Array): Record<string, unknown> | null {
@@ -328,26 +315,13 @@ function object(bytes: Uint8Array): Record<string, unknown> | null {
 }
 
 function base64(text: string): Uint8Array<ArrayBuffer> {
-  const bytes = decoded(text);
+  const bytes = fromBase64(text);
   if (!bytes) throw new WebhookError('malformed');
   return bytes;
 }
 
 function base64url(text: string): Uint8Array<ArrayBuffer> {
-  const bytes = decodedUrl(text);
+  const bytes = fromBase64Url(text);
   if (!bytes) throw new WebhookError('malformed');
   return bytes;
-}
-
-/** Decodes base64 with padding; null unless the text is the only encoding of its bytes. */
-function decoded(text: string): Uint8Array<ArrayBuffer> | null {
-  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4) return null;
-  const letters = atob(text);
-  return btoa(letters) === text ? Uint8Array.from(letters, (letter) => letter.charCodeAt(0)) : null;
-}
-
-function decodedUrl(text: string): Uint8Array<ArrayBuffer> | null {
-  if (!/^[A-Za-z0-9_-]*$/.test(text) || text.length % 4 === 1) return null;
-  const plain = text.replaceAll('-', '+').replaceAll('_', '/');
-  return decoded(plain.padEnd(Math.ceil(plain.length / 4) * 4, '='));
 }

@@ -257,7 +257,7 @@ test('a silent connection is given up', async (t) => {
 
 test('receivers of webhooks need no other package', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'agent-authority-'));
-  for (const file of ['index.js', 'verify-webhook.js']) {
+  for (const file of ['index.js', 'verify-webhook.js', 'bytes.js']) {
     copyFileSync(new URL(`../dist/${file}`, import.meta.url), join(folder, file));
   }
   writeFileSync(join(folder, 'package.json'), '{"type": "module"}');

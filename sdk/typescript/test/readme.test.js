@@ -1,7 +1,8 @@
-// The README's receiver, with stand-ins for its server and for the service.
+// The README's programs, with stand-ins for their servers and for the service.
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
+import { Service, subject } from './service.js';
 
 const path = process.env.WEBHOOK_VECTORS ?? new URL('../../vectors/webhooks.json', import.meta.url);
 const { options, cases } = JSON.parse(readFileSync(path, 'utf8'));
@@ -50,4 +51,38 @@ test('the receiver loses nothing in a rotation', async () => {
     globalThis.fetch = fetch;
     Date.now = machine;
   }
+});
+
+test('the guarded tool runs, and its refusals are printed', async () => {
+  const [sample] = /(?<=```ts\n)import \{ Authority[^]*?(?=```)/.exec(readme);
+  const library = new URL('../dist/guard.js', import.meta.url);
+  const service = await Service.start();
+  const variables = { URL: service.baseUrl, API_KEY: 'svc_sandbox_1_2_3', SUBJECT: subject };
+  for (const [name, value] of Object.entries(variables)) process.env[`AGENT_AUTHORITY_${name}`] = value;
+  const printed = [];
+  const { log, error } = console;
+  const print = (...words) => printed.push(words);
+  Object.assign(console, { log: print, error: print });
+  let runs = 0;
+  const run = () => import(`data:text/javascript,${encodeURIComponent(
+    `${sample.replace("'agent-authority/guard'", JSON.stringify(library.href))}\nawait authority.flush(); // ${runs += 1}`,
+  )}`);
+  try {
+    await run();
+    service.decision = 'deny';
+    await run();
+    service.changeAnswer = (answer) => Object.assign(answer, { decision: 3, eligible: 'none' });
+    await run();
+    service.faults = [({ error: fail }) => fail(13, 'internal')];
+    await run();
+  } finally {
+    Object.assign(console, { log, error });
+    for (const name of Object.keys(variables)) delete process.env[`AGENT_AUTHORITY_${name}`];
+    await service.stop();
+  }
+  assert.deepEqual(printed[0], ['paid 1200.00 EUR to DE02120300000000202051']);
+  assert.deepEqual(printed[1].slice(0, 2), ['denied:', 'approval_threshold_breach']);
+  assert.match(printed[2][0], /waits .* no registered person/);
+  assert.match(printed[3][0], /no decision/);
+  assert.equal(service.asked[0].context.jurisdiction, 'DE');
 });
