@@ -49,7 +49,7 @@ const UNKEYED: [&str; 5] =
     ["AdmitPurpose", "ExportPersonalData", "ImpactPolicies", "SimulateDecision", "ValidatePolicy"];
 
 /// Methods that limit how often a caller may call. Streams limit how many may be open.
-const LIMITED: &str = "Authorize BatchEvaluate CaptureLead Evaluate EvaluateDecision FeedRealitySnapshot \
+const LIMITED: &str = "Authorize BatchEvaluate CaptureLead DecideHook Evaluate EvaluateDecision FeedRealitySnapshot \
     FeedRealitySnapshots GetDirectoryConsultant TestWebhookEndpoint";
 /// The headers that show limits, and their components.
 const LIMITS: [(&str, &str); 2] =

@@ -5,6 +5,7 @@ mod approvals;
 mod decisions;
 mod exports;
 mod help;
+mod hooks;
 mod listen;
 mod login;
 mod policies;

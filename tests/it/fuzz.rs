@@ -155,7 +155,9 @@ async fn a_tenant_does_not_see_or_name_what_is_anothers() {
             }
             let path = fill(route, |_| id.clone());
             let (status, body) = reader.rest("GET", &path, None).await;
-            if status != 404 {
+            // No id has the form of an MCP server's slug.
+            let is_slug = route.variables().iter().all(|variable| *variable == "slug");
+            if status != 404 && !(is_slug && status == 400) {
                 failures.push(format!("GET {path} with another tenant's key: {status} {body}"));
             }
         }

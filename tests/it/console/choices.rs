@@ -18,7 +18,7 @@ async fn each_scope_and_role_is_explained_beside_it() {
     ] {
         page.shows(&format!("<span>{scope}<span class=\"dim\">{sentence}</span></span></label>"));
     }
-    assert_eq!(page.text.matches("name=\"m.scopes\"").count(), 9, "{}", page.text);
+    assert_eq!(page.text.matches("name=\"m.scopes\"").count(), 10, "{}", page.text);
     // The agents that the key can be bound to are chosen by name.
     page.shows("<span>invoice-bot (Pays supplier invoices) <span class=\"dim\">svc:agent:acme:invoice-bot</span>");
     assert!(!page.text.contains("<span>Head of finance <span"), "{}", page.text);

@@ -6,8 +6,18 @@ use super::{Console, browser::Page, policies::owner};
 
 const NEW: &str = "/console/policies/new";
 const TRY: &str = "/console/policies/try";
-const STARTS: [&str; 6] =
-    ["threshold", "two-people", "personal-data", "change-window", "place", "duty"];
+const STARTS: [&str; 10] = [
+    "threshold",
+    "two-people",
+    "personal-data",
+    "change-window",
+    "place",
+    "duty",
+    "code-shell",
+    "code-edits",
+    "code-secrets",
+    "code-mcp",
+];
 
 fn with(page: &Page, action: &str, values: &[(&str, &str)]) -> Vec<(String, String)> {
     let mut form = page.form(action);

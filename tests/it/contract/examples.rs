@@ -64,7 +64,7 @@ pub(super) fn examples(document: &Value) -> Vec<Example> {
 pub(super) struct World {
     pub(super) app: TestApp,
     key: Client,
-    /// A client with a key that is bound to an agent and delegates.
+    /// A client with a key that is bound to an agent. It delegates, and asks through hooks.
     delegating: Client,
     dns: DnsServer,
     known: HashMap<String, String>,
@@ -77,7 +77,7 @@ impl World {
         let app = TestApp::wished(wishes).await;
         app.demo().await;
         let scopes = "runtime:read runtime:write runtime:stop evidence:read evidence:write \
-                      webhooks:write reality:write";
+                      webhooks:write reality:write tools:observe";
         let scopes: Vec<_> = scopes.split(' ').collect();
         // The key's creator can't approve the key's requests: another person than the approver
         // creates it.
@@ -87,8 +87,8 @@ impl World {
         let key = app.client(made["secret"].as_str().unwrap());
         let feeder = made["api_key"]["id"].as_str().unwrap().to_owned();
         // Only the installation's owner creates keys that delegate.
-        let bot = json!({"tenant_id": TENANT, "label": "bot", "scopes": ["delegations:write"],
-            "principal_ids": [BOT]});
+        let bot = json!({"tenant_id": TENANT, "label": "bot", "principal_ids": [BOT],
+            "scopes": ["delegations:write", "runtime:write"]});
         let (_, made) = app.owner().post("/api/v1/api-keys", bot).await;
         let delegating = app.client(made["secret"].as_str().unwrap());
         let mut world = Self { app, key, delegating, dns, known: HashMap::new() };
@@ -135,7 +135,7 @@ impl World {
         if path.starts_with("/api/v1/app/") {
             return self.app.person(TENANT, "admin", ADMIN);
         }
-        if path.starts_with("/v1/delegations") {
+        if path.starts_with("/v1/delegations") || path.starts_with("/v1/hooks/") {
             return self.delegating.clone();
         }
         if path.starts_with("/v1/") || path.starts_with("/api/v1/runtime/") {
@@ -172,6 +172,18 @@ impl World {
             "/api/v1/app/principals" => body["name"] = json!("team-bot"),
             "/api/v1/app/purposes" => body["slug"] = json!("team-travel"),
             "/api/v1/app/delegations" => body["parent_id"] = json!(self.known["held"]),
+            // An admin creates and grants only MCP servers.
+            "/api/v1/app/external-apps" => {
+                body["connector_kind"] = json!("mcp");
+                body["mcp"] = json!({"slug": "team-crm"});
+            }
+            "/api/v1/app/relationships/uses" => {
+                body["used_id"] = json!(self.mcp_server("granted").await);
+                body["used_kind"] = json!("external_app");
+            }
+            _ if path.ends_with("/pin") => {
+                body["definition_digest"] = json!(self.known["definition_digest"]);
+            }
             _ => {}
         }
         (path, body)
@@ -272,6 +284,13 @@ impl World {
             let token = made["domain"]["verification_token"].as_str().unwrap();
             self.dns.set("_svc-challenge.verified.example", &[token]);
             id_of(&made)
+        } else if path.contains("/mcp-servers/") {
+            self.mcp_server("observed").await;
+            "observed".to_owned()
+        } else if path.ends_with("/pin") {
+            self.quarantined_tool().await
+        } else if path.starts_with("/v1/hooks/") {
+            "claude-code?purpose=invoice-settlement".to_owned()
         } else if path.contains(":report") {
             self.decided(1200.0).await
         } else if path.contains(":replay") {

@@ -7,9 +7,10 @@ use crate::support::{Client, TestApp};
 
 /// Methods that count their calls for a limit of the caller. The tests of these limits check the
 /// headers.
-const COUNTED: [&str; 9] = [
+const COUNTED: [&str; 10] = [
     "ConsultantDirectoryService/GetDirectoryConsultant",
     "DecisionService/EvaluateDecision",
+    "HookService/DecideHook",
     "PublicLeadService/CaptureLead",
     "RealitySnapshotService/FeedRealitySnapshot",
     "RealitySnapshotService/FeedRealitySnapshots",

@@ -35,7 +35,7 @@ const RAISED: [Reason; 5] = [
 ];
 
 /// Each field, how to leave it out, and the refusals that may disappear with it.
-const MEMBERS: [(&str, Without, &[Reason]); 14] = [
+const MEMBERS: [(&str, Without, &[Reason]); 15] = [
     (
         "tool_id",
         |draft| draft.tool_id = None,
@@ -90,6 +90,7 @@ const MEMBERS: [(&str, Without, &[Reason]); 14] = [
     ),
     ("approval_id", |draft| draft.approval_id = None, &[]),
     ("on_behalf_of", |draft| draft.on_behalf_of = None, &[Reason::DelegationMismatch]),
+    ("tool_definition_digest", |draft| draft.tool_definition_digest = None, &[]),
     (
         "supported_obligations",
         |draft| draft.supported_obligations = None,

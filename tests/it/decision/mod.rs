@@ -11,6 +11,7 @@ mod local_time;
 mod naive;
 mod order;
 mod permitted;
+mod pinned;
 mod policies;
 mod reality;
 mod reality_speed;

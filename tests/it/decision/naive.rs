@@ -214,7 +214,7 @@ impl<'a> World<'a> {
 
     /// Returns the first row of the table that fails, with its reason code.
     pub(super) fn walk(&self, way: &Way<'a>) -> Option<(usize, String)> {
-        (1..=19).find_map(|row| self.row(row, way).map(|code| (row, code.to_owned())))
+        (1..=20).find_map(|row| self.row(row, way).map(|code| (row, code.to_owned())))
     }
 
     #[expect(clippy::too_many_lines, reason = "one table, as docs/reference/decision.md has it")]
@@ -281,6 +281,20 @@ impl<'a> World<'a> {
                 (!fits).then_some("tool_mismatch")
             }
             15 => {
+                // An authority for one tool does not matter here.
+                let tools = match &self.ask.tool_id {
+                    Some(_) => self.graph.tool.iter().collect(),
+                    None => self.performing(),
+                };
+                let known = self.ask.tool_definition_digest.as_ref();
+                let unpinned = |t: &&Arc<Tool>| t.definition == Some(Definition::Unpinned);
+                let other = |t: &&Arc<Tool>| matches!(&t.definition, Some(Definition::Pinned(own)) if known != Some(own));
+                if tools.iter().any(unpinned) {
+                    return Some("capability_quarantined");
+                }
+                tools.iter().any(other).then_some("tool_definition_changed")
+            }
+            16 => {
                 let lacks = |member: &String| match member.as_str() {
                     "resource_id" => self.ask.resource_id.is_none(),
                     "workspace_id" => self.ask.workspace_id.is_none(),
@@ -289,12 +303,12 @@ impl<'a> World<'a> {
                 let mut binding = self.binding(way).into_iter();
                 binding.any(|t| t.requires.iter().any(lacks)).then_some("context_incomplete")
             }
-            16 => self.input_is_bad(way).then_some("context_invalid"),
-            17 => {
+            17 => self.input_is_bad(way).then_some("context_invalid"),
+            18 => {
                 let unknown = self.ask.purpose.is_some() && self.graph.purpose.is_none();
                 unknown.then_some("purpose_unknown")
             }
-            18 => self.purpose_refused().then_some("purpose_not_admitted"),
+            19 => self.purpose_refused().then_some("purpose_not_admitted"),
             _ => {
                 for bound in way.links.iter().map(|link| &link.bounds.purposes) {
                     match &self.ask.purpose {

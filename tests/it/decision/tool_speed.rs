@@ -36,6 +36,7 @@ fn tools(count: usize) -> Vec<Tool> {
             rollback_available: Some(true),
         }),
         input: None,
+        definition: None,
         action_risk_classification: Some(ActionRiskClassification {
             risk_tier: Some(RiskTier::ALL[number % 2]),
             required_oversight_mode: None,

@@ -48,6 +48,12 @@ const PATTERNS: [&str; 10] = [
 const HUMANS: [&str; 2] = ["svc:ent:t:principal:h1", "svc:ent:t:principal:h2"];
 const AGENTS: [&str; 2] = ["svc:agent:t:b", "svc:agent:t:c"];
 
+/// The digests of definitions of tools.
+pub(super) const DIGESTS: [&str; 2] = [
+    "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+    "sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
+];
+
 /// The zone of some hours. Its offset is 5 hours and 45 minutes.
 const ZONE: &str = "Asia/Kathmandu";
 
@@ -201,6 +207,8 @@ fn draft(dice: &mut Dice<'_>) -> Draft {
             .maybe(5, |d| d.few(3, |d| text(d.of(&["log.full", "notify.owner", "review.after"])))),
         justification: None,
         client_nonce: None,
+        tool_definition_digest: dice
+            .maybe(2, |d| text(d.of(&[DIGESTS[0], DIGESTS[0], DIGESTS[1]]))),
         include_record: false,
         explain: dice.rarely(8),
         at_least_revision: None,
@@ -269,6 +277,13 @@ fn tool(dice: &mut Dice<'_>, id: &str) -> Tool {
         action_declaration: dice.maybe(4, Dice::declaration),
         action_risk_classification: dice.maybe(4, Dice::classification),
         input: inputs::drawn(dice),
+        definition: dice.maybe(6, |dice| {
+            if dice.rarely(3) {
+                Definition::Unpinned
+            } else {
+                Definition::Pinned(dice.of(&DIGESTS).to_owned())
+            }
+        }),
     }
 }
 

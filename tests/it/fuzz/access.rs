@@ -20,7 +20,7 @@ use crate::support::{TestApp, wire::Caller};
 use serde_json::{Value, json};
 
 const ROLES: [&str; 6] = ["admin", "auditor", "approver", "legal", "member", "viewer"];
-const SCOPES: [&str; 9] = [
+const SCOPES: [&str; 10] = [
     "runtime:read",
     "runtime:write",
     "runtime:stop",
@@ -30,6 +30,7 @@ const SCOPES: [&str; 9] = [
     "events:read",
     "webhooks:write",
     "reality:write",
+    "tools:observe",
 ];
 
 /// The surface of a path, determined by the API's naming rules and not by the service's own table.

@@ -58,6 +58,26 @@ async fn ask_over_grpc(client: &Client) {
     grpc.evaluate(request).await.unwrap();
 }
 
+/// Metrics that require a query are updated only every 15 seconds.
+async fn metrics_with_one_approval(service: &Service) -> String {
+    let mut scraped = service.metrics().await;
+    for _ in 0..40 {
+        if value(&scraped, "authority_approvals_pending ") == Some(1.0) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        scraped = service.metrics().await;
+    }
+    scraped
+}
+
+/// The hook of a coding agent answers 200. The metrics have the error.
+async fn is_denied_by_a_hook(client: &Client, why: &str) {
+    let body = json!({"hook_event_name": "PreToolUse", "tool_name": "Read", "tool_input": {}});
+    let (status, answer) = client.post("/v1/hooks/claude-code?purpose=x", body).await;
+    assert!(status == 200 && answer.to_string().contains(why), "{answer}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_shows_all_that_the_dashboard_and_the_alerts_name() {
     let folder = Folder::new("metrics");
@@ -70,26 +90,21 @@ async fn a_server_shows_all_that_the_dashboard_and_the_alerts_name() {
     let forger = Client::new(&service.client.base, "svc_forged");
     assert_eq!(forger.post("/api/v1/runtime/evaluate", allowed()).await.0, 401);
     ask_over_grpc(&service.client).await;
+    is_denied_by_a_hook(&forger, "Not permitted. ").await;
+    is_denied_by_a_hook(&service.client, "bound to exactly one").await;
 
-    // Metrics that require a query are updated only every 15 seconds.
-    let mut scraped = service.metrics().await;
-    for _ in 0..40 {
-        if value(&scraped, "authority_approvals_pending ") == Some(1.0) {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        scraped = service.metrics().await;
-    }
+    let scraped = metrics_with_one_approval(&service).await;
     service.stop();
     let shown = |series: &str, expected: f64| {
         assert_eq!(value(&scraped, series), Some(expected), "{series}\n{scraped}");
     };
     shown("authority_approvals_pending ", 1.0);
     shown("authority_seal_lag_decisions ", 0.0);
-    shown("authority_credentials_refused_total{reason=\"malformed_key\"} ", 1.0);
+    shown("authority_credentials_refused_total{reason=\"malformed_key\"} ", 2.0);
     shown("authority_credentials_refused_total{reason=\"scope\"} ", 0.0);
     shown("authority_credentials_refused_total{reason=\"missing\"} ", 1.0);
-    shown("authority_refusals_total{reason=\"unauthenticated\"} ", 2.0);
+    shown("authority_refusals_total{reason=\"unauthenticated\"} ", 3.0);
+    shown("authority_refusals_total{reason=\"subject_not_permitted\"} ", 1.0);
     shown("authority_recorder_ready ", 1.0);
     shown("authority_decisions_waiting ", 0.0);
     shown("authority_decisions_working ", 0.0);
@@ -112,6 +127,9 @@ async fn a_server_shows_all_that_the_dashboard_and_the_alerts_name() {
     let call = "operation=\"RuntimeService/Evaluate\",transport=\"grpc\"";
     shown(&format!("authority_request_seconds_count{{{call},status=\"200\"}} "), 1.0);
     shown(&format!("authority_request_seconds_count{{{call},status=\"401\"}} "), 1.0);
+    let call = "operation=\"HookService/DecideHook\",transport=\"rest\"";
+    shown(&format!("authority_request_seconds_count{{{call},status=\"401\"}} "), 1.0);
+    shown(&format!("authority_request_seconds_count{{{call},status=\"403\"}} "), 1.0);
     assert!(value(&scraped, "process_resident_memory_bytes ").is_some_and(|bytes| bytes > 1e6));
     assert!(value(&scraped, "process_start_time_seconds ").is_some_and(|start| start > 1.6e9));
     assert!(scraped.contains(concat!(

@@ -1,5 +1,6 @@
 //! Operations: metrics, dashboard, alerts, logs, logins, starting, and the documented commands.
 
+mod coding_agent;
 mod deployed;
 mod first_decision;
 mod first_hour;

@@ -6,6 +6,7 @@ mod delegations;
 mod finding;
 mod flow;
 mod idempotency;
+mod mcp;
 mod policies;
 mod policy_validation;
 mod policy_warnings;

@@ -12,6 +12,7 @@ mod explained;
 mod exports;
 mod found;
 mod grants;
+mod hooks;
 mod hostile_texts;
 mod idempotency;
 mod impact;

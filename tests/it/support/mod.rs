@@ -2,6 +2,7 @@
 
 pub(crate) mod app;
 mod callers;
+pub(crate) mod coder;
 pub(crate) mod database;
 mod grpc_web;
 mod limits;

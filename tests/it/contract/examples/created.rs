@@ -29,6 +29,27 @@ impl World {
         self.made("delegations", body).await
     }
 
+    /// Creates an MCP server with this slug; returns the id of its external app.
+    pub(super) async fn mcp_server(&self, slug: &str) -> String {
+        let body = json!({"tenant_id": TENANT, "vendor_name": slug, "connector_kind": "mcp",
+            "mcp": {"slug": slug}});
+        let (_, made) = self.app.owner().post("/api/v1/external-apps", body).await;
+        made["external_app"]["id"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Creates a tool of an MCP server; returns its id.
+    pub(super) async fn quarantined_tool(&mut self) -> String {
+        self.mcp_server("pinned").await;
+        let name = format!("tool-{}", self.known.len());
+        let body = json!({"definitions": [{"name": name}]});
+        let (status, seen) = self.key.post("/v1/mcp-servers/pinned:observe", body).await;
+        assert_eq!(status, 200, "{seen:#}");
+        let text = |field: &str| seen["tools"][0][field].as_str().unwrap().to_owned();
+        self.known.insert("definition_digest".to_owned(), text("definition_digest"));
+        self.known.insert(format!("tool-{}", self.known.len()), String::new());
+        text("id")
+    }
+
     /// Returns the address of the created relationship; `None` for a path of another record.
     pub(super) fn relationship(&self, path: &str) -> Option<String> {
         let (_, collection) = path.strip_suffix("/{id}")?.split_once("/relationships/")?;

@@ -249,14 +249,19 @@ impl<'a> World<'a> {
         }
     }
 
+    /// Returns all active tools that perform the action.
+    pub(super) fn performing(&self) -> Vec<&'a Arc<Tool>> {
+        let all = self.tools.iter();
+        all.filter(|tool| tool.live && any_matches(&tool.actions, &self.ask.action)).collect()
+    }
+
     /// Returns the tools that set terms for the request: the single tool, or all active tools that
     /// perform the action.
     pub(super) fn binding(&self, way: &Way<'a>) -> Vec<&'a Tool> {
         if let Some(one) = self.one_tool(way) {
             return one.into_iter().collect();
         }
-        let all = self.tools.iter().map(|tool| &**tool);
-        all.filter(|tool| tool.live && any_matches(&tool.actions, &self.ask.action)).collect()
+        self.performing().into_iter().map(|tool| &**tool).collect()
     }
 
     pub(super) fn purpose_refused(&self) -> bool {

@@ -200,7 +200,7 @@ async fn what_decisions_read_of_resources_and_teams_stays() {
     let (status, changed) = acme.ann.patch(&resource, same).await;
     assert_eq!((status, &changed["resource"]["notes"]), (200, &json!("N")), "{changed:#}");
     // Grants and memberships give authority, or take an agent out of a policy.
-    for path in ["uses", "acts-in", "granted-access-to", "member-of", "applies-to"] {
+    for path in ["acts-in", "granted-access-to", "member-of", "applies-to"] {
         let path = format!("/api/v1/app/relationships/{path}");
         assert_eq!(acme.ann.post(&path, json!({})).await.0, 404, "{path}");
     }
