@@ -218,6 +218,8 @@ pub(super) fn path_cases(route: &Route, ground: &Ground) -> Vec<Case> {
     let mut cases = Vec::new();
     // A relationship's key can be in the query, or encoded in the path.
     let unread = route.collection().contains("/relationships/");
+    // The installation's owner names the tenant of an MCP server in the query.
+    let unread = unread || route.collection().contains("/mcp-servers");
     let statuses: &[u16] = if unread { &[400, 404, 405] } else { &[404, 405] };
     for variable in route.variables() {
         let fits = Value::Object(ground.base(route)).to_string();
