@@ -86,7 +86,7 @@ impl Message {
             return Err(refused(INVALID_PARAMS, format!("a message has at most {LARGEST} bytes")));
         }
         if line.contains(&b'\r') {
-            // A server may read it as the end of a line, and what follows as another message.
+            // A server may read it as the end of a line, and the rest as another message.
             return Err(refused(INVALID_REQUEST, "a message has no carriage return".to_owned()));
         }
         if line.trim_ascii_start().first() == Some(&b'[') {

@@ -13,8 +13,8 @@ const MESSAGE: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "erro
 const PARAMS: [&str; 7] =
     ["name", "arguments", "task", "requestState", "inputResponses", "requestId", "_meta"];
 
-/// Returns the first member whose name differs only in case from another one of its object, or from a
-/// known one of messages.
+/// Returns the first name that differs only in case from another name in its object, or from the name of
+/// a member with a meaning.
 pub(crate) fn ambiguous(message: &Value) -> Option<&str> {
     let Value::Object(members) = message else { return None };
     let params = members.get("params").and_then(Value::as_object);

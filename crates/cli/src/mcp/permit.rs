@@ -37,8 +37,8 @@ pub(crate) fn keys(jwks: &Value) -> Result<KeySet, String> {
     key_set(document.as_bytes()).map_err(|fault| fault.to_string())
 }
 
-/// Checks the record of a permission against the question that was sent. Returns how long it lasts from
-/// the decision on, as the record says.
+/// Checks the record of a permission against the question that was sent. Returns its lifetime,
+/// which begins with the decision, by the signed record.
 ///
 /// # Errors
 /// The record is not signed by a known key, or is of another question, call or decision.
