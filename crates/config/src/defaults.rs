@@ -1,11 +1,12 @@
 //! The defaults of the settings.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
 
 use super::{
     ArchiveConfig, Config, ConsoleConfig, Cors, Database, Decide, DnsConfig, Durability,
-    Environment, Identity, Keys, Limits, Listen, Logs, NatsConfig, PersonalDataConfig,
-    ProgrammeConfig, PushConfig, SmtpConfig, Traces, Webhooks,
+    Environment, FurtherIssuer, Identity, Keys, Limits, Listen, Logs, MetricsConfig, NatsConfig,
+    PersonalDataConfig, ProgrammeConfig, PushConfig, SigningAlgorithm, SmtpConfig, Tls, Traces,
+    Webhooks,
 };
 
 impl Default for Config {
@@ -15,6 +16,7 @@ impl Default for Config {
             data_dir: PathBuf::from(".agent-authority"),
             trusted_proxies: Vec::new(),
             listen: Listen::default(),
+            tls: Tls::default(),
             database: Database::default(),
             identity: Identity::default(),
             console: ConsoleConfig::default(),
@@ -24,6 +26,7 @@ impl Default for Config {
             limits: Limits::default(),
             logs: Logs::default(),
             traces: Traces::default(),
+            metrics: MetricsConfig::default(),
             webhooks: Webhooks::default(),
             nats: NatsConfig::default(),
             push: PushConfig::default(),
@@ -39,6 +42,12 @@ impl Default for Config {
 impl Default for Traces {
     fn default() -> Self {
         Self { endpoint: None, ratio: 1.0 }
+    }
+}
+
+impl Default for MetricsConfig {
+    fn default() -> Self {
+        Self { endpoint: None, interval_seconds: 15 }
     }
 }
 
@@ -58,6 +67,43 @@ impl Default for Listen {
             site: None,
             ops: SocketAddr::from(([127, 0, 0, 1], 9464)),
             public_url: None,
+        }
+    }
+}
+
+impl Default for Identity {
+    fn default() -> Self {
+        Self {
+            issuer: None,
+            audience: None,
+            jwks_url: None,
+            dev_provider: None,
+            algorithms: vec![SigningAlgorithm::Rs256],
+            owner_algorithms: vec![SigningAlgorithm::Rs256],
+            owner_issuer: None,
+            role_claim: None,
+            tenant_claim: None,
+            groups_claim: None,
+            roles: BTreeMap::new(),
+            tenants: Vec::new(),
+            issuers: BTreeMap::new(),
+        }
+    }
+}
+
+impl Default for FurtherIssuer {
+    fn default() -> Self {
+        Self {
+            issuer: String::new(),
+            audience: String::new(),
+            jwks_url: None,
+            tenants: Vec::new(),
+            algorithms: vec![SigningAlgorithm::Rs256],
+            role_claim: None,
+            tenant_claim: None,
+            groups_claim: None,
+            roles: BTreeMap::new(),
+            are_one: None,
         }
     }
 }
@@ -88,6 +134,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 10_000,
+            handshakes: 1000,
             streams: 1000,
             header_bytes: 16 * 1024,
             body_bytes: 2 * 1024 * 1024,

@@ -17,7 +17,8 @@ use super::{
 /// The prefix of environment variables that are settings: `AGENT_AUTHORITY__SECTION__KEY`.
 const PREFIX: &str = "AGENT_AUTHORITY__";
 
-const SECRETS: [&str; 3] = ["database.url", "database.owner_url", "keys.ring"];
+const SECRETS: [&str; 4] =
+    ["database.url", "database.owner_url", "keys.ring", "console.client_secret"];
 
 /// Environment variables with common names on hosting platforms.
 const ALIASES: [(&str, &str); 2] =
@@ -50,13 +51,15 @@ impl Sources {
         let environment = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
         Self { environment: environment.collect(), ..Self::default() }
     }
-}
 
-impl Config {
-    /// Reads and merges the sources. Call [`Config::validate`] before serving.
-    pub fn load(sources: &Sources) -> Result<Self, Error> {
+    /// Whether a source has this setting, or this section, even with the default's value.
+    pub fn sets(&self, name: &str) -> Result<bool, Error> {
+        Ok(self.merged()?.contains_key(name))
+    }
+
+    fn merged(&self) -> Result<Table, Error> {
         let mut table = Table::new();
-        if let Some(file) = &sources.file {
+        if let Some(file) = &self.file {
             if !file.is_file() {
                 return Err(Error::NoFile(file.clone()));
             }
@@ -67,22 +70,30 @@ impl Config {
             table = basic_toml::from_str(&text)
                 .map_err(|fault| Error::Unread(format!("{place}: {fault}")))?;
         }
-        for (name, value) in &sources.environment {
+        for (name, value) in &self.environment {
             if let Some((_, key)) = ALIASES.iter().find(|(alias, _)| alias == name)
                 && !value.is_empty()
             {
                 values::set(&mut table, key, Value::from(value.as_str()));
             }
         }
-        for (name, value) in &sources.environment {
+        for (name, value) in &self.environment {
             if let Some(key) = name.strip_prefix(PREFIX) {
                 let key = key.to_ascii_lowercase().replace("__", ".");
                 values::set(&mut table, &key, parsed(&key, value));
             }
         }
-        for (key, value) in &sources.flags {
+        for (key, value) in &self.flags {
             values::set(&mut table, key, parsed(key, value));
         }
+        Ok(table)
+    }
+}
+
+impl Config {
+    /// Reads and merges the sources. Call [`Config::validate`] before serving.
+    pub fn load(sources: &Sources) -> Result<Self, Error> {
+        let table = sources.merged()?;
         Self::deserialize(Node(table.into())).map_err(|unfit| Error::Unread(message(&unfit)))
     }
 }
@@ -238,6 +249,29 @@ mod tests {
         assert_eq!(config.keys.ring.as_ref().unwrap().reveal(), "{hush}");
         let shown = format!("{config:?}{}", basic_toml::to_string(&config).unwrap());
         assert!(!shown.contains("hush") && shown.contains("***"), "{shown}");
+    }
+
+    #[test]
+    fn a_section_may_be_toml_or_json() {
+        for text in [r#"{"staff" = "admin"}"#, r#"{"staff":"admin"}"#] {
+            let config = Config::load(&sources(&[("AGENT_AUTHORITY__IDENTITY__ROLES", text)]));
+            let roles = config.unwrap().identity.roles;
+            let role = roles.get("staff").map(String::as_str);
+            assert_eq!((role, roles.len()), (Some("admin"), 1), "{text}");
+        }
+    }
+
+    /// A secret may look like a number or a section.
+    #[test]
+    fn a_secret_is_text() {
+        for text in ["42", r#"{"hush":1}"#] {
+            for name in ["KEYS__RING", "CONSOLE__CLIENT_SECRET"] {
+                let name = format!("AGENT_AUTHORITY__{name}");
+                let config = Config::load(&sources(&[(&name, text)])).unwrap();
+                let secret = config.keys.ring.or(config.console.client_secret).unwrap();
+                assert_eq!(secret.reveal(), text);
+            }
+        }
     }
 
     /// A text with more than one TOML value is a string. It cannot set a second setting.

@@ -22,6 +22,7 @@ impl Config {
         let limits = &self.limits;
         let numbers = [
             ("limits.connections", limits.connections as u64),
+            ("limits.handshakes", limits.handshakes as u64),
             ("limits.streams", u64::from(limits.streams)),
             ("limits.unsent_bytes", limits.unsent_bytes),
             ("limits.first_byte_seconds", limits.first_byte_seconds),
@@ -39,6 +40,7 @@ impl Config {
             ("database.statement_seconds", self.database.statement_seconds),
             ("decide.max_staleness_seconds", self.decide.max_staleness_seconds),
             ("decide.valid_for_seconds", self.decide.valid_for_seconds),
+            ("metrics.interval_seconds", self.metrics.interval_seconds),
         ];
         for (name, number) in numbers {
             if number == 0 {
@@ -66,6 +68,7 @@ impl Config {
             ("listen.public_url", &self.listen.public_url),
             ("identity.issuer", &self.identity.issuer),
             ("traces.endpoint", &self.traces.endpoint),
+            ("metrics.endpoint", &self.metrics.endpoint),
         ];
         for (name, url) in urls {
             // An empty URL counts as absent.
@@ -81,7 +84,19 @@ impl Config {
         faults.extend(self.unfit_smtp());
         faults.extend(self.unfit_nats());
         faults.extend(self.unfit_console());
+        faults.extend(self.tls.unfit());
+        faults.extend(self.unfit_scheme());
+        faults.extend(self.unfit_issuers());
         faults
+    }
+
+    fn unfit_scheme(&self) -> Option<String> {
+        let is_plain = self.tls.is_on() && self.public_url().starts_with("http://");
+        is_plain.then(|| {
+            "`listen.public_url` begins with http://, but with `tls.certificate_file` every address \
+             accepts TLS only: write https://"
+                .to_owned()
+        })
     }
 
     fn unfit_console(&self) -> Vec<String> {
@@ -91,7 +106,7 @@ impl Config {
         }
         let filled = |text: Option<&str>| text.is_some_and(|text| !text.is_empty());
         let client_id = filled(self.console.client_id.as_deref());
-        let is_set = client_id && filled(self.identity.issuer.as_deref());
+        let is_set = client_id && filled(self.sign_in_issuer());
         if !(self.dev_provider() || is_set) {
             faults.push(
                 "the console needs `identity.issuer` and `console.client_id`, the console's client ID at \

@@ -1,12 +1,16 @@
 //! All settings, as their users read them. `defaults.rs` has their defaults; `load.rs` reads their
 //! values.
 
-use std::{io, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, io, net::SocketAddr, path::PathBuf, time::Duration};
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::{secret::Secret, text};
+use super::{
+    choices::{OpenToAll, SigningAlgorithm, TlsVersion},
+    secret::Secret,
+    text,
+};
 
 /// The default of `limits.lame_duck_seconds` in production. Load balancers check readiness every
 /// one or two seconds.
@@ -28,6 +32,7 @@ pub struct Config {
     #[serde(deserialize_with = "text::networks", serialize_with = "text::shown")]
     pub trusted_proxies: Vec<IpNet>,
     pub listen: Listen,
+    pub tls: Tls,
     pub database: Database,
     pub identity: Identity,
     pub console: ConsoleConfig,
@@ -37,6 +42,7 @@ pub struct Config {
     pub limits: Limits,
     pub logs: Logs,
     pub traces: Traces,
+    pub metrics: MetricsConfig,
     pub webhooks: Webhooks,
     pub nats: NatsConfig,
     pub push: PushConfig,
@@ -78,6 +84,47 @@ pub struct Listen {
     pub public_url: Option<String>,
 }
 
+/// TLS of every address. It is off without a certificate.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tls {
+    /// A PEM file with the service's certificate, followed by its intermediate certificates. With
+    /// it, every address (also `listen.ops`) accepts TLS only. A changed file applies to new
+    /// connections.
+    pub certificate_file: Option<PathBuf>,
+    /// A PEM file with the private key of `tls.certificate_file`, which other users must not be
+    /// able to read.
+    pub key_file: Option<PathBuf>,
+    /// The lowest accepted version of TLS: `1.2` or `1.3`.
+    #[serde(deserialize_with = "text::tls_version")]
+    pub minimum_version: TlsVersion,
+    /// A PEM file with the certificate authorities of clients. With it, a surface accepts only
+    /// clients with a certificate for a name that the surface lists below. A surface without names
+    /// accepts no client.
+    pub client_ca_file: Option<PathBuf>,
+    /// The names of clients that may call the admin surface: DNS names or URIs (`spiffe://…`) in
+    /// the certificate's subject alternative names, or `*` for every certificate of
+    /// `tls.client_ca_file`.
+    #[serde(deserialize_with = "text::list")]
+    pub admin_clients: Vec<String>,
+    /// The names of clients that may call the app surface, like `tls.admin_clients`.
+    #[serde(deserialize_with = "text::list")]
+    pub app_clients: Vec<String>,
+    /// The names of clients that may call the gateway surface, like `tls.admin_clients`.
+    #[serde(deserialize_with = "text::list")]
+    pub gateway_clients: Vec<String>,
+    /// The names of clients that may call the site surface, like `tls.admin_clients`.
+    #[serde(deserialize_with = "text::list")]
+    pub site_clients: Vec<String>,
+    /// The names of clients that may read the metrics, like `tls.admin_clients`.
+    #[serde(deserialize_with = "text::list")]
+    pub ops_clients: Vec<String>,
+    /// What clients without a certificate may call in spite of `tls.client_ca_file`: `admin`, `app`,
+    /// `gateway`, `site`, `ops`, or `health` for the health checks only.
+    #[serde(deserialize_with = "text::open_to_all")]
+    pub without_certificate: Vec<OpenToAll>,
+}
+
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Database {
@@ -103,8 +150,8 @@ pub struct Database {
     pub start_seconds: u64,
 }
 
-/// The trusted issuer of JWTs.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+/// The trusted issuers of JWTs.
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Identity {
     /// The `iss` of tokens: the identity provider's URL. Required in production.
@@ -118,6 +165,59 @@ pub struct Identity {
     /// Whether the service runs its built-in identity provider. The provider signs tokens for
     /// anyone on this machine. By default, it runs in development without an issuer.
     pub dev_provider: Option<bool>,
+    /// The algorithms of tokens: `RS256`, `ES256` and `EdDSA` (Ed25519).
+    #[serde(deserialize_with = "text::algorithms")]
+    pub algorithms: Vec<SigningAlgorithm>,
+    /// The algorithms of tokens with the role `owner`, among `algorithms` of the owner's issuer.
+    #[serde(deserialize_with = "text::algorithms")]
+    pub owner_algorithms: Vec<SigningAlgorithm>,
+    /// The only issuer that may give the role `owner`, by its name in `issuers`. Default: `identity.issuer`.
+    pub owner_issuer: Option<String>,
+    /// The claim with the role: the name of a claim, or a JSON Pointer that begins with `/`. A list may contain
+    /// several roles. Default: `/public_metadata/role`.
+    pub role_claim: Option<String>,
+    /// The claim with the tenant's `idp_org_id` or id, as in `role_claim`. Default: `org_id`, then `/o/id`, then
+    /// `/public_metadata/tenant_id`.
+    pub tenant_claim: Option<String>,
+    /// The claim with the person's groups, as in `role_claim`.
+    pub groups_claim: Option<String>,
+    /// The slugs of the tenants of `identity.issuer`, or `*` for all. A token with another tenant is
+    /// refused. Required with `issuers`. Default: `*`.
+    #[serde(deserialize_with = "text::list")]
+    pub tenants: Vec<String>,
+    /// The roles of groups: `{"authority-admins" = "admin"}`. A group can't have the role `owner`.
+    pub roles: BTreeMap<String, String>,
+    /// Further issuers by name, each in a section `identity.issuers.<name>`.
+    pub issuers: BTreeMap<String, FurtherIssuer>,
+}
+
+/// An issuer besides `identity.issuer`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FurtherIssuer {
+    /// The `iss` of tokens. Required.
+    pub issuer: String,
+    /// The `aud` of tokens. Required.
+    pub audience: String,
+    /// The URL of the issuer's keys, with the default of `identity.jwks_url`.
+    pub jwks_url: Option<String>,
+    /// The slugs of its tenants, or `*` for all. Required, unless it is the owner's issuer.
+    #[serde(deserialize_with = "text::list")]
+    pub tenants: Vec<String>,
+    /// The algorithms of tokens.
+    #[serde(deserialize_with = "text::algorithms")]
+    pub algorithms: Vec<SigningAlgorithm>,
+    /// The claim with the role.
+    pub role_claim: Option<String>,
+    /// The claim with the tenant.
+    pub tenant_claim: Option<String>,
+    /// The claim with the person's groups.
+    pub groups_claim: Option<String>,
+    /// The URL of another issuer with the same people: the same `sub` is the same person there.
+    /// Default: this issuer has its own people.
+    pub are_one: Option<String>,
+    /// The roles of groups.
+    pub roles: BTreeMap<String, String>,
 }
 
 /// The web console, at `/console`.
@@ -130,6 +230,13 @@ pub struct ConsoleConfig {
     /// The console's client id at the identity provider in `identity.issuer`. Its redirect URI is
     /// `listen.public_url` followed by `/console/sign-in/callback`.
     pub client_id: Option<String>,
+    /// The issuer at which people sign in: the name of an issuer in `identity.issuers`. Default:
+    /// `identity.issuer`.
+    pub issuer: Option<String>,
+    /// Scopes that the console requests besides `openid`, `profile`, `email` and `offline_access`, for providers that
+    /// need them for the claims with role and tenant.
+    #[serde(deserialize_with = "text::list")]
+    pub scopes: Vec<String>,
     /// The secret of the client `console.client_id`. Required in production.
     pub client_secret: Option<Secret>,
 }
@@ -182,6 +289,9 @@ pub struct Cors {
 pub struct Limits {
     /// The maximum number of open connections on each address.
     pub connections: usize,
+    /// The maximum number of TLS handshakes in progress on each address. Above it, the oldest is
+    /// ended.
+    pub handshakes: usize,
     /// The maximum number of concurrent requests on one HTTP/2 connection.
     pub streams: u32,
     /// The maximum size of an HTTP request's head; at least 8192.
@@ -195,7 +305,8 @@ pub struct Limits {
     /// `unsent_bytes`. Above it, the node closes connections, first the connections with the
     /// highest product of unread bytes and waiting time.
     pub node_unsent_bytes: u64,
-    /// The maximum time from accepting a connection to detecting its protocol.
+    /// The maximum time from accepting a connection to detecting its protocol. It includes the TLS
+    /// handshake.
     pub first_byte_seconds: u64,
     /// The maximum time from the first byte of a request to the end of its head.
     pub header_seconds: u64,
@@ -236,6 +347,16 @@ pub struct Traces {
     /// The fraction (0 to 1) of traced requests, among requests without a `traceparent` header. If
     /// a request has this header, the header decides whether the request is traced.
     pub ratio: f64,
+}
+
+/// Metrics over OTLP, in addition to the address `listen.ops`. They are off without an endpoint.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MetricsConfig {
+    /// The collector's gRPC endpoint for metrics, for example `http://127.0.0.1:4317`.
+    pub endpoint: Option<String>,
+    /// The time between two exports of the metrics.
+    pub interval_seconds: u64,
 }
 
 /// The destinations of webhook deliveries besides public addresses on ports 443 and 8443.
@@ -371,6 +492,14 @@ impl Config {
         self.identity.dev_provider.unwrap_or(!self.production() && self.identity.issuer.is_none())
     }
 
+    /// Returns the URL of the issuer at which people sign in to the console.
+    pub fn sign_in_issuer(&self) -> Option<&str> {
+        match &self.console.issuer {
+            Some(name) => self.identity.issuers.get(name).map(|further| further.issuer.as_str()),
+            None => self.identity.issuer.as_deref(),
+        }
+    }
+
     /// Whether the console is served.
     pub fn console(&self) -> bool {
         let usual = self.console.client_id.is_some() || self.dev_provider();
@@ -379,10 +508,11 @@ impl Config {
 
     /// Returns the base of links in responses, without a trailing slash.
     pub fn public_url(&self) -> String {
-        match &self.listen.public_url {
-            Some(url) => url.trim_end_matches('/').to_owned(),
-            None => format!("http://{}", self.listen.gateway.unwrap_or(self.listen.main)),
+        if let Some(url) = &self.listen.public_url {
+            return url.trim_end_matches('/').to_owned();
         }
+        let address = self.listen.gateway.unwrap_or(self.listen.main);
+        format!("{}://{address}", self.tls.scheme())
     }
 
     /// Whether months of decisions are archived.
@@ -407,6 +537,6 @@ impl Config {
 
     /// Whether clients use https. Only then may HSTS be sent.
     pub fn https(&self) -> bool {
-        self.listen.public_url.as_deref().is_some_and(|url| url.starts_with("https://"))
+        self.public_url().starts_with("https://")
     }
 }

@@ -8,6 +8,8 @@ use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
 use authority_process::network::network;
 
+use super::choices::{OpenToAll, SigningAlgorithm, TlsVersion};
+
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum List {
@@ -39,6 +41,20 @@ pub(super) fn addresses<'de, D: Deserializer<'de>>(
         })
     };
     list(deserializer)?.into_iter().map(parsed).collect()
+}
+
+pub(super) fn algorithms<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<SigningAlgorithm>, D::Error> {
+    let read = |item: String| match item.as_str() {
+        "RS256" => Ok(SigningAlgorithm::Rs256),
+        "ES256" => Ok(SigningAlgorithm::Es256),
+        "EdDSA" => Ok(SigningAlgorithm::EdDSA),
+        other => Err(D::Error::custom(format!(
+            "`{other}` is not an algorithm of tokens; use RS256, ES256 or EdDSA"
+        ))),
+    };
+    list(deserializer)?.into_iter().map(read).collect()
 }
 
 pub(super) fn networks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D::Error> {
@@ -75,4 +91,42 @@ pub(super) fn origins<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<
             }
         })
         .collect()
+}
+
+/// Reads a version of TLS, as a text or as a number: `1.3` in the environment is a number.
+pub(super) fn tls_version<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<TlsVersion, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Version {
+        Text(String),
+        Number(f64),
+    }
+    let version = match Version::deserialize(deserializer)? {
+        Version::Text(text) => text,
+        Version::Number(number) => number.to_string(),
+    };
+    match version.as_str() {
+        "1.2" => Ok(TlsVersion::Tls12),
+        "1.3" => Ok(TlsVersion::Tls13),
+        other => Err(D::Error::custom(format!("`{other}` is not supported; write 1.2 or 1.3"))),
+    }
+}
+
+pub(super) fn open_to_all<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<OpenToAll>, D::Error> {
+    let parsed = |item: String| match item.as_str() {
+        "admin" => Ok(OpenToAll::Admin),
+        "app" => Ok(OpenToAll::App),
+        "gateway" => Ok(OpenToAll::Gateway),
+        "site" => Ok(OpenToAll::Site),
+        "ops" => Ok(OpenToAll::Ops),
+        "health" => Ok(OpenToAll::Health),
+        _ => Err(D::Error::custom(format!(
+            "`{item}` is unknown; the known ones are admin, app, gateway, site, ops, health"
+        ))),
+    };
+    list(deserializer)?.into_iter().map(parsed).collect()
 }

@@ -32,11 +32,13 @@ pub(super) fn set(table: &mut Table, name: &str, value: Value) {
     }
 }
 
-/// Parses text as a TOML number, boolean, list or table. Any other text is a string.
+/// Parses text as a TOML number, boolean, list or table, or as a JSON object. Any other text is a
+/// string.
 pub(super) fn parsed(text: &str) -> Value {
     let whole = basic_toml::from_str::<Table>(&format!("value = {text}"));
     let value =
         whole.ok().filter(|table| table.len() == 1).and_then(|mut table| table.remove("value"));
+    let value = value.or_else(|| serde_json::from_str(text).ok().filter(Value::is_object));
     value.unwrap_or_else(|| Value::from(text))
 }
 
