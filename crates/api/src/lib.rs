@@ -11,3 +11,4 @@ pub mod page;
 pub mod page_token;
 pub mod rate_limit;
 pub mod stream;
+pub mod unique_json;

@@ -10,10 +10,12 @@ use super::{
     bearer::bearer,
     call::IDEMPOTENCY_KEY,
     caller::{Caller, CallerKind},
+    claims::Claims,
     directory::{Directory, TenantFacts},
-    error::{Error, PERSON_INACTIVE, TENANT_INACTIVE},
+    error::{Error, OTHER_TENANT, PERSON_INACTIVE, TENANT_INACTIVE},
+    issuer::Issuer,
     jwks_client::JwksClient,
-    jwt::{Claims, Issuer, Verifier},
+    jwt::Verifier,
     new_keys::NewKeys,
     refusals::Refusals,
     role::Role,
@@ -158,15 +160,18 @@ impl Identity {
     fn person(&self, claims: &Claims) -> Result<Caller, Error> {
         let (issuer, subject) = (claims.iss.clone(), claims.sub.clone());
         let email = claims.email.clone().filter(|email| !email.is_empty());
-        let role = Role::from(claims.public_metadata.role.as_deref().unwrap_or_default());
-        let kind = if role == Role::Owner {
+        let kind = if claims.role == Role::Owner {
             CallerKind::Owner { issuer, subject, email }
         } else {
-            let tenant = active(self.tenant_of(claims)?)?;
+            let tenant = self.tenant_of(claims)?;
+            if tenant.as_ref().is_some_and(|tenant| !claims.may_name(&tenant.id)) {
+                return Err(OTHER_TENANT);
+            }
+            let tenant = active(tenant)?;
             if self.0.directory.excludes(&tenant.id, &subject, email.as_deref())? {
                 return Err(PERSON_INACTIVE);
             }
-            let tenant_id = tenant.id;
+            let (tenant_id, role) = (tenant.id, claims.role.clone());
             CallerKind::Member { tenant_id, role, issuer, subject, email }
         };
         let authenticated_at = claims.authenticated_at();
@@ -177,12 +182,12 @@ impl Identity {
     /// tenant with the `tenant_id` in the token.
     fn tenant_of(&self, claims: &Claims) -> Result<Option<TenantFacts>, Error> {
         let directory = &self.0.directory;
-        if let Some(org) = claims.org_id.as_deref().filter(|org| !org.is_empty())
+        if let Some(org) = claims.org.as_deref().filter(|org| !org.is_empty())
             && let Some(tenant) = directory.tenant_of_org(org)?
         {
             return Ok(Some(tenant));
         }
-        let named = claims.public_metadata.tenant_id.as_deref();
+        let named = claims.tenant_id.as_deref();
         match named.and_then(|id| TenantId::parse(id).ok()) {
             Some(id) => directory.tenant(&id),
             None => Ok(None),

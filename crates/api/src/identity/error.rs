@@ -13,6 +13,14 @@ pub const TENANT_INACTIVE: Error =
 /// The token is valid, but the tenant has excluded its person.
 pub const PERSON_INACTIVE: Error =
     Error::Forbidden("the token's person is not an active principal of the tenant");
+/// The token is valid, but names a tenant that its issuer does not speak for.
+pub(super) const OTHER_TENANT: Error =
+    Error::Forbidden("the token's issuer does not speak for the tenant in the token");
+/// The token is valid, but its person could have an account at another issuer.
+pub(super) const NEEDS_EMAIL: Error = Error::Forbidden(
+    "the token has no `email`, which it needs because this service trusts several issuers: let the identity provider \
+     add the claim",
+);
 /// The key is valid, but may not be used from this address.
 pub const ADDRESS_NOT_ALLOWED: Error =
     Error::Forbidden("the API key may not be used from this address");

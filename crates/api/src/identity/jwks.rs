@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use jsonwebtoken::DecodingKey;
+use jsonwebtoken::{Algorithm, DecodingKey};
 use serde_json::Value;
 
 use authority_crypto::jwk;
@@ -15,6 +15,19 @@ const SHORTEST_MODULUS: usize = 256;
 const LONGEST_MODULUS: usize = 1024;
 /// Bytes of the largest accepted public exponent.
 const LONGEST_EXPONENT: usize = 4;
+/// The algorithms of tokens.
+pub(super) const ALGORITHMS: [Algorithm; 3] =
+    [Algorithm::RS256, Algorithm::ES256, Algorithm::EdDSA];
+/// Bytes of a coordinate on P-256, and of a key of Ed25519.
+const COORDINATE: usize = 32;
+
+/// A public key for tokens. It verifies one algorithm, which follows from its type: the token's
+/// `alg` does not choose how the key is used.
+#[derive(Clone)]
+pub struct VerifyingKey {
+    pub(super) algorithm: Algorithm,
+    pub(super) key: DecodingKey,
+}
 
 /// The usable keys and the revoked key ids of a JWKS.
 pub(super) struct Document<K> {
@@ -24,13 +37,19 @@ pub(super) struct Document<K> {
     pub(super) revoked: HashSet<String>,
 }
 
-/// Parses a JWKS (RFC 7517) and keeps the keys that may verify RS256. Keys that are unreadable, of
-/// another kind, for another use, revoked or without a kid are skipped.
+/// Parses a JWKS (RFC 7517) and keeps the keys that may verify one of the algorithms. Keys that are
+/// unreadable, of another type, for another use, revoked or without a kid are skipped.
 ///
 /// # Errors
 /// The document is not a JWKS.
-pub(super) fn read(document: &[u8]) -> Result<Document<DecodingKey>, &'static str> {
-    keys(document, usable)
+pub(super) fn read(
+    document: &[u8],
+    algorithms: &[Algorithm],
+) -> Result<Document<VerifyingKey>, &'static str> {
+    keys(document, |jwk| {
+        let (kid, key) = usable(jwk)?;
+        algorithms.contains(&key.algorithm).then_some((kid, key))
+    })
 }
 
 /// Parses the keys that sign documents: `EdDSA`, `ES256`, `ES384` and `RS256`.
@@ -43,7 +62,7 @@ pub(super) fn read_signing(document: &[u8]) -> Result<Document<Value>, &'static 
 
 fn keys<K>(
     document: &[u8],
-    usable: fn(&Value) -> Option<(String, K)>,
+    usable: impl Fn(&Value) -> Option<(String, K)>,
 ) -> Result<Document<K>, &'static str> {
     let document: Value = serde_json::from_slice(document).map_err(|_| "it is not JSON")?;
     let keys = document.get("keys").and_then(Value::as_array).ok_or("it has no `keys`")?;
@@ -90,16 +109,42 @@ fn is_for_signatures(jwk: &Value) -> bool {
     jwk.get("use").is_none_or(|word| word == "sig") && jwk.get("key_ops").is_none_or(verifies)
 }
 
-fn usable(jwk: &Value) -> Option<(String, DecodingKey)> {
+fn usable(jwk: &Value) -> Option<(String, VerifyingKey)> {
     let word = |member: &str| jwk.get(member).and_then(Value::as_str);
-    let is_of_alg = jwk.get("alg").is_none_or(|alg| alg == "RS256");
-    if is_revoked(jwk) || word("kty") != Some("RSA") || !is_for_signatures(jwk) || !is_of_alg {
+    if is_revoked(jwk) || !is_for_signatures(jwk) {
         return None;
     }
     let kid = word("kid").filter(|kid| !kid.is_empty())?.to_owned();
+    let (name, algorithm, key) = match (word("kty")?, word("crv")) {
+        ("RSA", _) => ("RS256", Algorithm::RS256, rsa_key(jwk)?),
+        ("EC", Some("P-256")) => ("ES256", Algorithm::ES256, p256_key(jwk)?),
+        ("OKP", Some("Ed25519")) => ("EdDSA", Algorithm::EdDSA, ed25519_key(jwk)?),
+        _ => return None,
+    };
+    let is_of_alg = jwk.get("alg").is_none_or(|alg| alg == name);
+    is_of_alg.then_some((kid, VerifyingKey { algorithm, key }))
+}
+
+fn rsa_key(jwk: &Value) -> Option<DecodingKey> {
     let (modulus, exponent) = (jwk::integer(jwk, "n").ok()?, jwk::integer(jwk, "e").ok()?);
     is_rsa_key(&modulus, &exponent)
-        .then(|| (kid, DecodingKey::from_rsa_raw_components(&modulus, &exponent)))
+        .then(|| DecodingKey::from_rsa_raw_components(&modulus, &exponent))
+}
+
+/// A key on P-256 as an uncompressed point (SEC 1, 2.3.3). The verification refuses points that are
+/// not on the curve.
+fn p256_key(jwk: &Value) -> Option<DecodingKey> {
+    let point = [&[4][..], &coordinate(jwk, "x")?, &coordinate(jwk, "y")?].concat();
+    Some(DecodingKey::from_ec_der(&point))
+}
+
+fn ed25519_key(jwk: &Value) -> Option<DecodingKey> {
+    Some(DecodingKey::from_ed_der(&coordinate(jwk, "x")?))
+}
+
+fn coordinate(jwk: &Value, member: &str) -> Option<Vec<u8>> {
+    let bytes = jwk::bytes(jwk, member).ok()?;
+    (bytes.len() == COORDINATE).then_some(bytes)
 }
 
 /// Whether the modulus and the exponent form a key that can verify signatures.

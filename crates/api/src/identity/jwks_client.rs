@@ -9,16 +9,19 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use jsonwebtoken::DecodingKey;
+use jsonwebtoken::Algorithm;
 use parking_lot::RwLock;
 use reqwest::{Client, redirect::Policy};
-use tokio::{sync::Mutex, task::JoinHandle};
+use tokio::{
+    sync::{Mutex, Semaphore},
+    task::JoinHandle,
+};
 
 use serde_json::Value;
 
 use super::{
     error::Error,
-    jwks::{self, Document},
+    jwks::{self, Document, VerifyingKey},
     jwks_address::{Address, safe},
 };
 use authority_process::clock::Clock;
@@ -27,6 +30,8 @@ use authority_process::clock::Clock;
 #[derive(Clone, Debug)]
 pub struct JwksSettings {
     pub source: JwksSource,
+    /// The algorithms of usable keys. A document without such a key counts as a failure.
+    pub algorithms: Vec<Algorithm>,
     /// The timeout of each request as a whole: connection, response and body.
     pub timeout: Duration,
     /// Keys older than this are fetched again.
@@ -56,6 +61,7 @@ impl JwksSettings {
     pub fn of(source: JwksSource) -> Self {
         Self {
             source,
+            algorithms: vec![Algorithm::RS256],
             timeout: Duration::from_secs(5),
             refresh_after: TimeDelta::minutes(10),
             least_interval: TimeDelta::seconds(30),
@@ -65,12 +71,16 @@ impl JwksSettings {
     }
 }
 
+/// The maximum number of callers that wait for a request. Further callers are refused: without a key
+/// that verifies it, each token is only a claim.
+const MOST_WAITING: usize = 256;
+
 /// Reads a document's keys by kid.
-type Read<K> = fn(&[u8]) -> Result<Document<K>, &'static str>;
+type Read<K> = Box<dyn Fn(&[u8]) -> Result<Document<K>, &'static str> + Send + Sync>;
 
 /// The keys of one document, by default for tokens. Cheap to clone.
 #[derive(Clone)]
-pub struct JwksClient<K = DecodingKey>(Arc<Inner<K>>);
+pub struct JwksClient<K = VerifyingKey>(Arc<Inner<K>>);
 
 struct Inner<K> {
     settings: JwksSettings,
@@ -81,6 +91,8 @@ struct Inner<K> {
     held: RwLock<CachedKeys<K>>,
     /// The last attempt; locked during a request to the provider.
     asking: Mutex<Option<Attempt>>,
+    /// The free places of [`MOST_WAITING`].
+    places: Arc<Semaphore>,
 }
 
 #[derive(Clone)]
@@ -93,6 +105,7 @@ struct CachedKeys<K> {
 
 #[derive(Clone, Copy)]
 struct Attempt {
+    /// When it ended: everyone who waited for it has its result.
     at: DateTime<Utc>,
     worked: bool,
     /// When a failure was last logged.
@@ -103,7 +116,8 @@ impl JwksClient {
     /// # Errors
     /// The settings are invalid.
     pub fn new(settings: JwksSettings, clock: Clock) -> Result<Self, String> {
-        Self::reading(settings, clock, jwks::read)
+        let algorithms = settings.algorithms.clone();
+        Self::reading(settings, clock, Box::new(move |text| jwks::read(text, &algorithms)))
     }
 
     /// Starts to fetch the keys if they are due. Calls then rarely have to wait for the provider.
@@ -144,7 +158,7 @@ impl JwksClient<Value> {
     /// # Errors
     /// The settings are invalid.
     pub fn of_signatures(settings: JwksSettings, clock: Clock) -> Result<Self, String> {
-        Self::reading(settings, clock, jwks::read_signing)
+        Self::reading(settings, clock, Box::new(jwks::read_signing))
     }
 }
 
@@ -163,7 +177,8 @@ impl<K: Clone + Send + Sync + 'static> JwksClient<K> {
             .map_err(|e| format!("no HTTP client: {e}"))?;
         let held = RwLock::new(CachedKeys { keys: Arc::default(), since: None, failing: false });
         let asking = Mutex::default();
-        Ok(Self(Arc::new(Inner { settings, address, http, clock, read, held, asking })))
+        let places = Arc::new(Semaphore::new(MOST_WAITING));
+        Ok(Self(Arc::new(Inner { settings, address, http, clock, read, held, asking, places })))
     }
 
     /// Returns the key with this kid.
@@ -199,12 +214,17 @@ impl<K: Clone + Send + Sync + 'static> JwksClient<K> {
     /// Fetches the keys, unless they were fetched within the minimum interval. The request runs in
     /// its own task: a caller who disconnects must not cancel a request that others wait for.
     async fn refresh(&self) -> Result<Attempt, Error> {
-        self.ask().await.map_err(|_| Error::Unavailable)
+        let asked = self.ask().ok_or(Error::Unavailable)?;
+        asked.await.map_err(|_| Error::Unavailable)
     }
 
-    fn ask(&self) -> JoinHandle<Attempt> {
+    /// Returns `None` if too many callers wait already.
+    fn ask(&self) -> Option<JoinHandle<Attempt>> {
         let inner = Arc::clone(&self.0);
-        tokio::spawn(async move {
+        let place = Arc::clone(&inner.places).try_acquire_owned().ok()?;
+        Some(tokio::spawn(async move {
+            // A caller who disconnects leaves the task, which keeps its place until it ends.
+            let _place = place;
             let mut last = inner.asking.lock().await;
             let now = inner.clock.now();
             let settings = &inner.settings;
@@ -228,8 +248,8 @@ impl<K: Clone + Send + Sync + 'static> JwksClient<K> {
                 );
                 logged = Some(now);
             }
-            *last.insert(Attempt { at: now, worked: problem.is_none(), logged })
-        })
+            *last.insert(Attempt { at: inner.clock.now(), worked: problem.is_none(), logged })
+        }))
     }
 }
 

@@ -1,106 +1,40 @@
-//! Access tokens: JWTs signed with RS256 (RFC 7519, RFC 7518), verified as RFC 8725 recommends.
+//! Access tokens: JWTs (RFC 7519, RFC 7518), verified as RFC 8725 recommends.
 //!
-//! The token chooses neither algorithm nor key. The algorithm is RS256, the keys are published by
-//! the configured issuer, and `jwk`, `jku` and `x5c` of the header are ignored.
+//! The token chooses neither algorithm nor key. Its `iss` selects one issuer, and only the keys that
+//! this issuer publishes can verify it. Each key verifies one algorithm, which must be an algorithm
+//! of the issuer. `jwk`, `jku` and `x5c` of the header are ignored.
 
 use std::{collections::HashMap, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, TimeDelta, Utc};
-use jsonwebtoken::{Algorithm, DecodingKey, Validation, dangerous, decode, decode_header};
+use jsonwebtoken::{Header, Validation, dangerous, decode, decode_header};
 use parking_lot::RwLock;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    dev_provider, error::Error, jwks_client::JwksClient, key_source::KeySource,
-    numeric_date::NumericDate,
+    claims::{Claims, LEEWAY, TokenClaims, misread},
+    error::{Error, NEEDS_EMAIL},
+    issuer::Issuer,
+    jwks::VerifyingKey,
+    jwks_client::JwksClient,
+    key_source::KeySource,
+    role::Role,
 };
-use authority_ids::{IdParts, TenantRef};
+use crate::unique_json::Unique;
 use authority_process::clock::Clock;
-use authority_store::SERVICE;
 
-/// The tolerated difference of clocks, in seconds.
-const LEEWAY: i64 = 30;
 /// How long a verified token is cached, in seconds. For this long, a token is still accepted after
 /// its issuer has withdrawn the key.
 const CACHE_SECONDS: i64 = 300;
 const MOST_CACHED: usize = 10_000;
 
-/// A trusted identity provider.
-pub struct Issuer {
-    /// The value of `iss`.
-    pub issuer: String,
-    /// The accepted values of `aud`.
-    pub audiences: Vec<String>,
-    pub keys: KeySource,
-}
-
-/// The claims of a verified token.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct Claims {
-    pub iss: String,
-    pub sub: String,
-    exp: NumericDate,
-    nbf: Option<NumericDate>,
-    /// Any value: a value that is not a time counts as absent and does not invalidate the token.
-    auth_time: Option<Value>,
-    pub org_id: Option<String>,
-    pub email: Option<String>,
-    #[serde(default)]
-    pub public_metadata: PublicMetadata,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct PublicMetadata {
-    pub role: Option<String>,
-    pub tenant_id: Option<TenantRef>,
-}
-
-impl Claims {
-    /// The person's name in the history: the e-mail address, or `sub` if the token has none. A name
-    /// that is reserved for the service (an id, or the service's own name) gets the prefix
-    /// `person:`, because a person must not look like an API key in the history.
-    pub fn actor(&self) -> String {
-        let name = self.email.as_deref().filter(|email| !email.is_empty()).unwrap_or(&self.sub);
-        let is_reserved = IdParts::begins(name)
-            || name.starts_with("database:")
-            || [SERVICE, "anonymous", "receipt"].contains(&name);
-        // In the development provider's token for the service itself, the reserved name is correct.
-        let is_own = (self.iss.as_str(), self.sub.as_str()) == (dev_provider::ISSUER, SERVICE);
-        if is_reserved && !is_own { format!("person:{name}") } else { name.to_owned() }
-    }
-
-    /// The time from which the token is refused. An `exp` beyond the range of dates becomes the
-    /// last date.
-    pub fn until(&self) -> DateTime<Utc> {
-        let latest = DateTime::<Utc>::MAX_UTC.timestamp();
-        let expired = self.exp.floor().clamp(0, latest).saturating_add(LEEWAY);
-        DateTime::from_timestamp(expired, 0).unwrap_or(DateTime::<Utc>::MAX_UTC)
-    }
-
-    /// When the person signed in; `None` if the token has no such claim.
-    pub fn authenticated_at(&self) -> Option<DateTime<Utc>> {
-        let seconds = NumericDate::of(self.auth_time.as_ref()?)?;
-        DateTime::from_timestamp(seconds.floor(), 0)
-    }
-
-    /// Checks that texts are of reasonable length without control characters: they are stored,
-    /// logged and compared.
-    fn are_storable(&self) -> bool {
-        let PublicMetadata { role, tenant_id } = &self.public_metadata;
-        let optional = [self.org_id.as_deref(), self.email.as_deref(), role.as_deref()];
-        let optional = optional.into_iter().chain([tenant_id.as_deref()]).flatten();
-        !self.sub.is_empty()
-            && optional
-                .chain([self.sub.as_str()])
-                .all(|text| text.len() <= 320 && !text.chars().any(char::is_control))
-    }
-}
-
 /// Verifies tokens of the configured issuers.
 pub(super) struct Verifier {
     issuers: Vec<Issuer>,
+    /// The beginnings of the subjects of further issuers, with the `|`.
+    prefixes: Vec<String>,
     clock: Clock,
     cache: RwLock<HashMap<[u8; 32], CachedToken>>,
 }
@@ -112,7 +46,9 @@ struct CachedToken {
 
 impl Verifier {
     pub(super) fn new(issuers: Vec<Issuer>, clock: Clock) -> Self {
-        Self { issuers, clock, cache: RwLock::default() }
+        let prefixes = issuers.iter().filter_map(|issuer| issuer.people.prefix.as_ref());
+        let prefixes = prefixes.map(|prefix| format!("{prefix}|")).collect();
+        Self { issuers, prefixes, clock, cache: RwLock::default() }
     }
 
     pub(super) fn remote_keys(&self) -> Vec<JwksClient> {
@@ -126,34 +62,76 @@ impl Verifier {
     /// Verifies an access token. `digest` is its SHA-256, the cache key of verified tokens.
     pub(super) async fn verify(&self, token: &str, digest: [u8; 32]) -> Result<Arc<Claims>, Error> {
         if let Some(claims) = self.cached(&digest) {
-            within_time(&claims, self.clock.now())?;
+            claims.check_times(self.clock.now())?;
             return Ok(claims);
         }
         let claims = Arc::new(self.verify_uncached(token).await?);
         let now = self.clock.now();
-        within_time(&claims, now)?;
+        claims.check_times(now)?;
         self.store(digest, &claims, now);
         Ok(claims)
     }
 
     async fn verify_uncached(&self, token: &str) -> Result<Claims, Error> {
         let (issuer, key) = self.key_of(token, &ACCESS_TYPES).await?;
-        let claims: Claims = verified(token, issuer, &issuer.audiences, &key)?;
-        if !claims.are_storable() {
-            return Err(Error::Token("a claim is empty, is too long or has control characters"));
+        let mut claims: Claims = if issuer.claims.are_default() {
+            verified::<TokenClaims>(token, issuer, &issuer.audiences, &key)?.into()
+        } else {
+            match verified(token, issuer, &issuer.audiences, &key)? {
+                Unique(Value::Object(claims)) => issuer.claims.read(&claims)?,
+                Unique(_) => return Err(Error::Token("its claims are not an object")),
+            }
+        };
+        if claims.role == Role::Owner {
+            may_name_owner(issuer, &key)?;
         }
+        self.check_subject(issuer, &claims.sub)?;
+        if issuer.needs_email && !claims.has_email() {
+            return Err(NEEDS_EMAIL);
+        }
+        (claims.iss, claims.sub) = issuer.person(&claims.sub);
+        claims.tenants.clone_from(&issuer.tenants);
+        claims.check_texts()?;
         Ok(claims)
     }
 
-    /// Verifies a token for `audience`, such as an ID token. Its `typ` must be in `types`. The
-    /// token is not an access token, and is therefore neither cached nor counted as a credential.
+    /// Refuses a `sub` that would be the subject of another issuer's person, or of none.
+    fn check_subject(&self, issuer: &Issuer, sub: &str) -> Result<(), Error> {
+        if sub.is_empty() {
+            return Err(Error::Token("its `sub` is empty"));
+        }
+        let is_others = issuer.people.prefix.is_none()
+            && self.prefixes.iter().any(|prefix| sub.starts_with(prefix));
+        if is_others {
+            return Err(Error::Token(
+                "its `sub` begins with the name of another issuer of this service",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns the issuer and the subject that identify the person with this `sub` at a trusted
+    /// issuer.
+    pub(super) fn person(&self, issuer: &str, sub: &str) -> (String, String) {
+        match self.issuers.iter().find(|known| known.issuer == issuer) {
+            Some(known) => known.person(sub),
+            None => (issuer.to_owned(), sub.to_owned()),
+        }
+    }
+
+    /// Verifies a token of this issuer for this audience, such as an ID token. Its `typ` must be in
+    /// `types`. The token is not an access token, and is therefore neither cached nor counted as a
+    /// credential.
     pub(super) async fn verify_for<T: Timed>(
         &self,
         token: &str,
-        audience: &str,
+        (issued_by, audience): (&str, &str),
         types: &[&str],
     ) -> Result<T, Error> {
         let (issuer, key) = self.key_of(token, types).await?;
+        if issuer.issuer != issued_by {
+            return Err(Error::Token("it is a token of another issuer"));
+        }
         let claims: T = verified(token, issuer, &[audience.to_owned()], &key)?;
         let now = self.clock.now().timestamp();
         if claims.expires() + LEEWAY <= now {
@@ -165,11 +143,19 @@ impl Verifier {
         Ok(claims)
     }
 
-    /// Returns the token's issuer, and the issuer's key with the `kid` from the token's header.
-    async fn key_of(&self, token: &str, types: &[&str]) -> Result<(&Issuer, DecodingKey), Error> {
-        let kid = kid(token, types)?;
+    /// Returns the token's issuer, and the issuer's key with the `kid` and the `alg` from the token's
+    /// header.
+    async fn key_of(&self, token: &str, types: &[&str]) -> Result<(&Issuer, VerifyingKey), Error> {
+        let header = header(token, types)?;
         let issuer = self.issuer_of(token)?;
-        Ok((issuer, issuer.keys.key(&kid).await?))
+        if !issuer.algorithms.contains(&header.alg) {
+            return Err(Error::Token("its `alg` is not an algorithm of its issuer"));
+        }
+        let key = issuer.keys.key(&header.kid.unwrap_or_default()).await?;
+        if key.algorithm != header.alg {
+            return Err(Error::Token("its `alg` is not the algorithm of its key"));
+        }
+        Ok((issuer, key))
     }
 
     /// Returns the trusted issuer in the token's `iss`.
@@ -216,13 +202,21 @@ pub(super) trait Timed: DeserializeOwned {
 /// The accepted `typ` of access tokens: the types of RFC 9068, and `JWT` for earlier providers.
 const ACCESS_TYPES: [&str; 3] = ["JWT", "at+jwt", "application/at+jwt"];
 
-/// Checks the header and returns its kid.
-fn kid(token: &str, types: &[&str]) -> Result<String, Error> {
+/// Refuses the role `owner` from an issuer that may not give it, or not with this key's algorithm.
+fn may_name_owner(issuer: &Issuer, key: &VerifyingKey) -> Result<(), Error> {
+    if issuer.owner_algorithms.is_empty() {
+        return Err(Error::Forbidden("the token's issuer may not give the role `owner`"));
+    }
+    if !issuer.owner_algorithms.contains(&key.algorithm) {
+        return Err(Error::Token("its `alg` is not accepted for the role `owner`"));
+    }
+    Ok(())
+}
+
+/// Checks the header and returns it, with a `kid`.
+fn header(token: &str, types: &[&str]) -> Result<Header, Error> {
     let header = decode_header(token)
         .map_err(|_| Error::Token("it is not a JWT that this service reads"))?;
-    if header.alg != Algorithm::RS256 {
-        return Err(Error::Token("it is not signed with RS256"));
-    }
     let typ = header.typ.as_deref().unwrap_or("JWT");
     if !types.iter().any(|ours| ours.eq_ignore_ascii_case(typ)) {
         return Err(Error::Token("its `typ` is not accepted here"));
@@ -234,25 +228,28 @@ fn kid(token: &str, types: &[&str]) -> Result<String, Error> {
             "its header uses an extension that this service does not support",
         ));
     }
-    header.kid.filter(|kid| !kid.is_empty()).ok_or(Error::Token("its header lacks `kid`"))
+    if header.kid.as_ref().is_none_or(String::is_empty) {
+        return Err(Error::Token("its header lacks `kid`"));
+    }
+    Ok(header)
 }
 
-/// Verifies signature, issuer and audience; [`within_time`] checks the times by our clock.
+/// Verifies signature, issuer and audience. [`Claims::check_times`] checks the times by our clock.
 fn verified<T: DeserializeOwned>(
     token: &str,
     issuer: &Issuer,
     audiences: &[String],
-    key: &DecodingKey,
+    key: &VerifyingKey,
 ) -> Result<T, Error> {
     use jsonwebtoken::errors::ErrorKind;
-    let mut wanted = Validation::new(Algorithm::RS256);
+    let mut wanted = Validation::new(key.algorithm);
     // `exp` is not listed: `T` itself requires it, and also accepts it as text.
     wanted.set_required_spec_claims(&["iss", "aud"]);
     wanted.set_issuer(&[&issuer.issuer]);
     wanted.set_audience(audiences);
     wanted.validate_exp = false;
     wanted.validate_nbf = false;
-    let verified = decode::<T>(token, key, &wanted).map_err(|error| {
+    let verified = decode::<T>(token, &key.key, &wanted).map_err(|error| {
         Error::Token(match error.kind() {
             ErrorKind::InvalidSignature => "its signature is wrong",
             ErrorKind::InvalidAudience => "it is meant for another audience",
@@ -267,41 +264,5 @@ fn verified<T: DeserializeOwned>(
 /// Describes the claim that makes a token unreadable.
 fn misread_claim(token: &str) -> &'static str {
     let payload = token.split('.').nth(1).and_then(|text| URL_SAFE_NO_PAD.decode(text).ok());
-    let claims: Value =
-        payload.and_then(|json| serde_json::from_slice(&json).ok()).unwrap_or_default();
-    let is_time = |name: &str| claims.get(name).is_none_or(|time| NumericDate::of(time).is_some());
-    let is_text = |value: &Value, name: &str| {
-        value.get(name).is_none_or(|text| text.is_string() || text.is_null())
-    };
-    let metadata = claims.get("public_metadata").unwrap_or(&Value::Null);
-    match () {
-        () if claims.get("exp").is_none() => "it lacks `exp`",
-        () if !is_time("exp") => "its `exp` is not a time in seconds since 1970",
-        () if !is_time("nbf") => "its `nbf` is not a time in seconds since 1970",
-        () if !is_time("iat") => "its `iat` is not a time in seconds since 1970",
-        () if !is_time("auth_time") => "its `auth_time` is not a time in seconds since 1970",
-        () if claims.get("sub").is_none() => "it lacks `sub`",
-        () if !claims["sub"].is_string() => "its `sub` is not a text",
-        () if !is_text(&claims, "email") => "its `email` is not a text",
-        () if !is_text(&claims, "org_id") => "its `org_id` is not a text",
-        () if claims.get("public_metadata").is_some_and(|value| !value.is_object()) => {
-            "its `public_metadata` is not an object"
-        }
-        () if !is_text(metadata, "role") => "the `role` in its `public_metadata` is not a text",
-        () if !is_text(metadata, "tenant_id") => {
-            "the `tenant_id` in its `public_metadata` is not a text"
-        }
-        () => "a claim has the wrong type",
-    }
-}
-
-fn within_time(claims: &Claims, now: DateTime<Utc>) -> Result<(), Error> {
-    if claims.until() <= now {
-        return Err(Error::Token("it has expired"));
-    }
-    let latest = now.timestamp() + LEEWAY;
-    if claims.nbf.is_some_and(|start| start.ceil() > latest) {
-        return Err(Error::Token("it is not valid yet"));
-    }
-    Ok(())
+    misread(&payload.and_then(|json| serde_json::from_slice(&json).ok()).unwrap_or_default())
 }

@@ -2,13 +2,16 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use jsonwebtoken::DecodingKey;
 use parking_lot::RwLock;
 
-use super::{error::Error, jwks, jwks_client::JwksClient};
+use super::{
+    error::Error,
+    jwks::{self, VerifyingKey},
+    jwks_client::JwksClient,
+};
 
 /// Keys by kid.
-type KeySet = HashMap<String, DecodingKey>;
+type KeySet = HashMap<String, VerifyingKey>;
 
 /// The source of an issuer's keys.
 #[derive(Clone)]
@@ -33,7 +36,7 @@ impl KeySource {
     /// # Errors
     /// [`Error::Token`] if the issuer has no such key; [`Error::Unavailable`] if the keys cannot be
     /// read now.
-    pub(super) async fn key(&self, kid: &str) -> Result<DecodingKey, Error> {
+    pub(super) async fn key(&self, kid: &str) -> Result<VerifyingKey, Error> {
         match self {
             Self::Remote(client) => client.key(kid).await,
             Self::Local(local) => local.key(kid),
@@ -48,7 +51,7 @@ pub struct LocalJwks {
 }
 
 impl LocalJwks {
-    fn key(&self, kid: &str) -> Result<DecodingKey, Error> {
+    fn key(&self, kid: &str) -> Result<VerifyingKey, Error> {
         let document = (self.document)();
         let known = {
             let (of, set) = &*self.read.read();
@@ -57,7 +60,8 @@ impl LocalJwks {
         let set = if let Some(set) = known {
             set
         } else {
-            let read = jwks::read(document.as_bytes()).map_err(|_| Error::Unavailable)?;
+            let read = jwks::read(document.as_bytes(), &jwks::ALGORITHMS)
+                .map_err(|_| Error::Unavailable)?;
             let set = Arc::new(read.keys);
             *self.read.write() = (document, Arc::clone(&set));
             set

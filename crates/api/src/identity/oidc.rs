@@ -9,7 +9,9 @@ use serde_json::{Map, Value};
 
 use super::{authenticate::Identity, error::Error, jwt::Timed, numeric_date::NumericDate};
 
-/// The claims of a verified ID token.
+/// The claims of a verified ID token. `iss` and `sub` identify the person as in [`Caller`].
+///
+/// [`Caller`]: super::Caller
 #[derive(Clone, Debug, Deserialize)]
 pub struct IdClaims {
     pub iss: String,
@@ -48,7 +50,8 @@ impl Audience {
     }
 }
 
-/// The claims of a verified logout token: a session, or all sessions of a person.
+/// The claims of a verified logout token: a session, or all sessions of a person. `iss` and `sub`
+/// identify the person as in [`Caller`](super::Caller).
 #[derive(Clone, Debug, Deserialize)]
 pub struct LogoutClaims {
     pub iss: String,
@@ -95,18 +98,20 @@ impl LogoutClaims {
 const LOGOUT: &str = "http://schemas.openid.net/event/backchannel-logout";
 
 impl Identity {
-    /// Returns the claims of an ID token that was issued to `client_id` for the sign-in with this
-    /// `nonce`.
+    /// Returns the claims of an ID token that this issuer issued to `client_id` for the sign-in with
+    /// this `nonce`.
     ///
     /// # Errors
     /// The token is not such a token, or the issuer's keys cannot be fetched now.
     pub async fn id_token(
         &self,
         token: &str,
+        issuer: &str,
         client_id: &str,
         nonce: &str,
     ) -> Result<IdClaims, Error> {
-        let claims: IdClaims = self.verifier().verify_for(token, client_id, &["JWT"]).await?;
+        let issued = (issuer, client_id);
+        let mut claims: IdClaims = self.verifier().verify_for(token, issued, &["JWT"]).await?;
         // For a token with several clients, only `azp` identifies the requesting client (section
         // 3.1.3.7).
         let is_ours = match claims.azp.as_deref() {
@@ -119,16 +124,23 @@ impl Identity {
         if claims.nonce.as_deref() != Some(nonce) {
             return Err(OTHER_SIGN_IN);
         }
+        (claims.iss, claims.sub) = self.verifier().person(&claims.iss, &claims.sub);
         Ok(claims)
     }
 
-    /// Returns the claims of a logout token for `client_id`.
+    /// Returns the claims of a logout token of this issuer for `client_id`.
     ///
     /// # Errors
     /// The token is not such a token, or the issuer's keys cannot be fetched now.
-    pub async fn logout_token(&self, token: &str, client_id: &str) -> Result<LogoutClaims, Error> {
+    pub async fn logout_token(
+        &self,
+        token: &str,
+        issuer: &str,
+        client_id: &str,
+    ) -> Result<LogoutClaims, Error> {
         let types = ["JWT", "logout+jwt", "application/logout+jwt"];
-        let claims: LogoutClaims = self.verifier().verify_for(token, client_id, &types).await?;
+        let issued = (issuer, client_id);
+        let mut claims: LogoutClaims = self.verifier().verify_for(token, issued, &types).await?;
         if !claims.events.contains_key(LOGOUT) {
             return Err(Error::Token("its `events` lack the logout event"));
         }
@@ -139,6 +151,10 @@ impl Identity {
         if claims.sub.is_none() && claims.sid.is_none() {
             return Err(Error::Token("it names neither `sub` nor `sid`"));
         }
+        let (person_issuer, subject) =
+            self.verifier().person(&claims.iss, claims.sub.as_deref().unwrap_or_default());
+        claims.iss = person_issuer;
+        claims.sub = claims.sub.map(|_| subject);
         Ok(claims)
     }
 }

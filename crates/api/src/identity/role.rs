@@ -30,6 +30,24 @@ impl Role {
             Self::Other(text) => text,
         }
     }
+
+    /// The rank of the role. Of several roles, the one with the lowest rank counts. `None` for an
+    /// unknown role, which never counts before a known one.
+    ///
+    /// A person has one role. The first is the role with the most permissions, so that leaving a
+    /// group never moves a person up in this order.
+    pub(super) fn rank(&self) -> Option<u8> {
+        match self {
+            Self::Owner => Some(0),
+            Self::Admin => Some(1),
+            Self::Legal => Some(2),
+            Self::Approver => Some(3),
+            Self::Auditor => Some(4),
+            Self::Member => Some(5),
+            Self::Viewer => Some(6),
+            Self::Other(_) => None,
+        }
+    }
 }
 
 /// The text is compared exactly, like every text in a token.
