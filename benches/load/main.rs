@@ -110,7 +110,8 @@ async fn everything(arguments: &Arguments) -> Result<(String, Vec<String>), Faul
             Part::Engine => engine::note(&mut report),
             Part::Ceiling => ceiling::rows(arguments, &folder, &mut report).await,
             Part::Product => product::rows(arguments, &folder, &mut report).await,
-            Part::Archive => archive::rows(arguments, &folder, &mut report).await,
+            // Boxed: the future is large.
+            Part::Archive => Box::pin(archive::rows(arguments, &folder, &mut report)).await,
             Part::Sealing => sealing::rows(arguments, &folder, &mut report).await,
             Part::Reality => reality::rows(arguments, &folder, &mut report).await,
             Part::Events => events::rows(arguments, &folder, &mut report).await,

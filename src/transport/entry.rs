@@ -11,10 +11,13 @@ use futures_util::future::{BoxFuture, Either};
 use tower::{Layer as _, Service, util::Either as EitherService};
 use tower_http::cors::Cors;
 
+use authority_model::surfaces::Surfaces;
+
 use super::{
     cors,
     response::{ResponseLayer, ResponseService},
     settings::Settings,
+    tls::Admission,
 };
 
 /// The response to a call that does not go through the router.
@@ -80,6 +83,18 @@ impl Answers {
             None => EitherService::Right(entry),
         };
         Self::Layered(ResponseLayer::new(settings).layer(inner))
+    }
+
+    /// The answers to a peer that may call only a part of them.
+    pub(super) fn for_peer(&self, admission: Admission, settings: &Settings) -> Self {
+        match self {
+            Self::Layered(layered) => Self::Layered(layered.for_peer(admission)),
+            // A router has no surfaces: it is for a peer or it is not.
+            Self::Router(_) if admission.surfaces == Surfaces::NONE => {
+                Self::layered(Router::new().into(), settings).for_peer(admission, settings)
+            }
+            Self::Router(router) => Self::Router(router.clone()),
+        }
     }
 }
 

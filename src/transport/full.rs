@@ -29,16 +29,22 @@ const HTTP2: &[u8] = &[
 ];
 
 #[derive(Clone)]
-pub(super) struct Full(Arc<Semaphore>);
+pub(super) struct Full {
+    places: Arc<Semaphore>,
+    has_tls: bool,
+}
 
 impl Full {
-    pub(super) fn new() -> Self {
-        Self(Arc::new(Semaphore::new(MOST_RESPONSES)))
+    pub(super) fn new(has_tls: bool) -> Self {
+        Self { places: Arc::new(Semaphore::new(MOST_RESPONSES)), has_tls }
     }
 
     pub(super) fn refuse(&self, mut stream: TcpStream) {
         metrics::counter!("authority_transport_connections_refused_total").increment(1);
-        let Ok(place) = Arc::clone(&self.0).try_acquire_owned() else { return };
+        if self.has_tls {
+            return; // a response would need a handshake
+        }
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else { return };
         // Each connection has its own task, which ends with the connection.
         tokio::spawn(async move {
             let _place = place;

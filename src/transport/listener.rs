@@ -25,6 +25,8 @@ use super::{
     settings::{Bounds, Settings},
     socket::Socket,
     stall::Streams,
+    stream::Stream,
+    tls::{Accepted, Admission, Client, Handshakes},
 };
 
 /// The time after the drain for tasks to notice that they are cut off.
@@ -53,8 +55,8 @@ pub async fn serve(
     let places = Arc::new(Semaphore::new(settings.bounds.connections.min(Semaphore::MAX_PERMITS)));
     let all = u32::try_from(places.available_permits()).unwrap_or(u32::MAX);
     let drain = settings.bounds.drain;
+    let full = Full::new(settings.tls.is_some());
     let server = Arc::new(Server::new(answers.into(), settings));
-    let full = Full::new();
 
     let mut shutdown = pin!(shutdown);
     loop {
@@ -103,13 +105,23 @@ struct Server {
     http1: Builder<Streams>,
     http2: Builder<Streams>,
     held: Arc<AddressConnections>,
+    handshakes: Arc<Handshakes>,
+}
+
+/// A connection with a known protocol, ready for its first request.
+struct Opened {
+    stream: Stream,
+    protocol: Protocol,
+    admission: Admission,
+    client: Client,
 }
 
 impl Server {
     fn new(answers: Answers, settings: Settings) -> Self {
         let (http1, http2) = (http1(&settings.bounds), http2(&settings.bounds));
         let held = AddressConnections::new(settings.bounds.tenant_connections);
-        Self { answers, settings: Arc::new(settings), http1, http2, held }
+        let handshakes = Handshakes::new(settings.bounds.handshakes);
+        Self { answers, settings: Arc::new(settings), http1, http2, held, handshakes }
     }
 
     /// Returns the holder of a new connection; `None` for a trusted proxy.
@@ -129,15 +141,35 @@ impl Server {
     ) {
         let _place = place;
         let _open = Open::new();
-        let bounds = &self.settings.bounds;
         // Responses are small and complete: waiting to fill a packet only delays them.
         let _ = stream.set_nodelay(true);
-        let protocol = tokio::select! {
-            protocol = detect(&stream, bounds.first_byte) => protocol,
+        let opened = tokio::select! {
+            opened = self.open(stream) => opened,
             _ = phases.changed() => None,
         };
-        let Some(protocol) = protocol else { return };
+        if let Some(opened) = opened {
+            self.serve(opened, address, phases).await;
+        }
+    }
 
+    /// Completes the handshake, if the address has TLS, and detects the protocol. Returns `None` if
+    /// the peer left, failed or was too slow.
+    async fn open(&self, stream: TcpStream) -> Option<Opened> {
+        let first_byte = self.settings.bounds.first_byte;
+        let Some(tls) = &self.settings.tls else {
+            let protocol = detect(&stream, first_byte).await?;
+            let (stream, admission) = (Stream::Plain(stream), Admission::EVERYTHING);
+            return Some(Opened { stream, protocol, admission, client: Client::UNKNOWN });
+        };
+        // Boxed: the state of a handshake is large, and connections without TLS have none.
+        let accepting = Box::pin(tls.accept(stream, &self.handshakes, first_byte));
+        let Accepted { stream, protocol, admission, client } = accepting.await?;
+        Some(Opened { stream: Stream::Tls(Box::new(stream)), protocol, admission, client })
+    }
+
+    async fn serve(&self, opened: Opened, address: SocketAddr, mut phases: watch::Receiver<Phase>) {
+        let Opened { stream, protocol, admission, client } = opened;
+        let bounds = &self.settings.bounds;
         let (unsent, _member) = self.settings.budget.enter();
         let activity = Activity::new(bounds.unsent_bytes, Arc::clone(&unsent));
         let is_http1 = protocol == Protocol::Http1;
@@ -147,7 +179,7 @@ impl Server {
         let stalled = is_http1.then_some(bounds.stalled);
         let socket = Socket::new(stream, Arc::clone(&activity), header, bounds.stalled);
         let service = ConnectionService::new(
-            self.answers.clone(),
+            self.answers.for_peer(admission, &self.settings),
             Arc::clone(&self.settings),
             address,
             Arc::clone(&activity),
@@ -159,6 +191,7 @@ impl Server {
         };
         let mut connection = pin!(builder.serve_connection(TokioIo::new(socket), service));
         let mut look = pin!(sleep(bounds.idle.min(bounds.stalled)));
+        let mut lapsed = pin!(client.lapsed());
         let mut ending = false;
         if *phases.borrow_and_update() != Phase::Serving {
             connection.as_mut().graceful_shutdown();
@@ -176,6 +209,11 @@ impl Server {
                     connection.as_mut().graceful_shutdown();
                 }
                 () = unsent.when_cut() => return,
+                () = lapsed.as_mut() => {
+                    connection.as_mut().graceful_shutdown();
+                    let _ = timeout(bounds.drain, connection.as_mut()).await;
+                    return;
+                }
                 after = activity.curbed() => look.as_mut().reset(Instant::now() + after),
                 () = look.as_mut() => match activity.verdict(bounds.idle, stalled) {
                     Verdict::Fine(left) => look.as_mut().reset(Instant::now() + left),

@@ -26,6 +26,8 @@ mod settings;
 mod socket;
 mod span;
 mod stall;
+mod stream;
+mod tls;
 
 pub use authority_model::surfaces::Surfaces;
 
@@ -41,3 +43,4 @@ pub use ops::ops;
 pub use refusal::{is_grpc, normalize_grpc_web};
 pub use request_id::RequestId;
 pub use settings::{Bounds, Settings};
+pub use tls::{AddressTls, Tls, TlsError};

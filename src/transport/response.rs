@@ -28,6 +28,7 @@ use super::{
     request_id::{self, RequestId},
     settings::Settings,
     span,
+    tls::Admission,
 };
 use crate::telemetry::{in_request, of_request};
 use authority_api::error::{ApiError, ErrorCode};
@@ -37,6 +38,7 @@ use authority_model::surfaces::Surfaces;
 #[derive(Clone, Copy)]
 pub(super) struct ResponseLayer {
     surfaces: Surfaces,
+    admission: Admission,
     body_bytes: u64,
     https: bool,
 }
@@ -45,6 +47,7 @@ impl ResponseLayer {
     pub(super) fn new(settings: &Settings) -> Self {
         Self {
             surfaces: settings.surfaces,
+            admission: Admission::EVERYTHING,
             body_bytes: settings.bounds.body_bytes,
             https: settings.https,
         }
@@ -52,7 +55,9 @@ impl ResponseLayer {
 
     /// The error of a request that is refused before routing.
     fn refusal(self, request: &Request<Body>) -> Option<ApiError> {
-        if let Some(head) = request.extensions().get::<head::TooLarge>() {
+        if let Some(refusal) = self.admission.refusal(request.uri().path()) {
+            Some(refusal)
+        } else if let Some(head) = request.extensions().get::<head::TooLarge>() {
             Some(head.refusal())
         } else if let Some(problem) = host::problem(request) {
             Some(ApiError::field("host", problem))
@@ -87,6 +92,15 @@ impl<S> Layer<S> for ResponseLayer {
 pub struct ResponseService<S> {
     inner: S,
     layer: ResponseLayer,
+}
+
+impl<S: Clone> ResponseService<S> {
+    /// The same service for a peer that may call only a part of it.
+    pub(super) fn for_peer(&self, admission: Admission) -> Self {
+        let surfaces = self.layer.surfaces.within(admission.surfaces);
+        let layer = ResponseLayer { surfaces, admission, ..self.layer };
+        Self { inner: self.inner.clone(), layer }
+    }
 }
 
 impl<S> Service<Request<Body>> for ResponseService<S>

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 
 use authority_model::surfaces::Surfaces;
 
-use super::budget::Budget;
+use super::{budget::Budget, tls::AddressTls};
 use authority_config::Config;
 
 /// A tenant's share is the number of connections divided by this.
@@ -25,14 +25,19 @@ pub struct Settings {
     pub origins: Arc<[HeaderValue]>,
     /// Networks of trusted peers; their `X-Forwarded-For` is used.
     pub trusted_proxies: Arc<[IpNet]>,
-    /// Whether clients use https. If so, Strict-Transport-Security is sent.
+    /// Whether clients use https at a configured URL. If so, Strict-Transport-Security is sent.
+    /// Without this URL, the host may be `localhost`, and the header would apply to all its ports.
     pub https: bool,
+    /// TLS of the address; `None` without TLS.
+    pub tls: Option<AddressTls>,
 }
 
 /// The limits of a connection.
 #[derive(Clone, Debug)]
 pub struct Bounds {
     pub connections: usize,
+    /// TLS handshakes in progress.
+    pub handshakes: usize,
     /// Connections of one tenant; further connections are closed when they are idle.
     pub tenant_connections: usize,
     pub streams: u32,
@@ -41,7 +46,8 @@ pub struct Bounds {
     /// The unread response bytes at which an HTTP/2 peer's next requests wait. Except for a single
     /// large response, a connection never holds more than twice as many.
     pub unsent_bytes: u64,
-    /// The longest time from accept to the detection of the protocol.
+    /// The longest time from accept to the detection of the protocol; with TLS, to the first byte
+    /// after the handshake.
     pub first_byte: Duration,
     /// The longest time from the first byte of a request's head to its last byte.
     pub header: Duration,
@@ -66,7 +72,8 @@ impl Settings {
             budget: Budget::new(config.limits.node_unsent_bytes),
             origins: origins.collect(),
             trusted_proxies: config.trusted_proxies.as_slice().into(),
-            https: config.https(),
+            https: config.listen.public_url.is_some() && config.https(),
+            tls: None,
         }
     }
 }
@@ -76,6 +83,7 @@ impl Bounds {
         let limits = &config.limits;
         Self {
             connections: limits.connections,
+            handshakes: limits.handshakes,
             tenant_connections: limits.connections.div_ceil(SHARES),
             streams: limits.streams,
             header_bytes: limits.header_bytes,
@@ -91,11 +99,32 @@ impl Bounds {
             drain: Duration::from_secs(limits.drain_seconds),
         }
     }
+
+    /// Sets the number of connections. At most half of them may be in a handshake: peers that never
+    /// finish one could otherwise keep all others out.
+    pub fn limit(&mut self, connections: usize) {
+        self.connections = connections;
+        self.handshakes = self.handshakes.min((connections / 2).max(1));
+    }
 }
 
 impl Default for Settings {
     /// The limits of the default configuration, all surfaces.
     fn default() -> Self {
         Self::new(&Config::default(), Surfaces::ALL)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handshakes_leave_room_for_connections() {
+        for (connections, handshakes) in [(1, 1), (2, 1), (16, 8), (100_000, 1000)] {
+            let mut bounds = Settings::default().bounds;
+            bounds.limit(connections);
+            assert_eq!((bounds.connections, bounds.handshakes), (connections, handshakes));
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! A TCP stream with timeouts for an incomplete request head and for a peer that does not read.
+//! A stream with timeouts for an incomplete request head and for a peer that does not read.
 
 use std::{
     io,
@@ -10,14 +10,13 @@ use std::{
 
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::TcpStream,
     time::{Instant, Sleep, sleep_until},
 };
 
-use super::activity::Activity;
+use super::{activity::Activity, stream::Stream};
 
 pub(super) struct Socket {
-    stream: TcpStream,
+    stream: Stream,
     activity: Arc<Activity>,
     /// HTTP/1 only (an HTTP/2 peer is pinged): the longest time from a head's first byte to its
     /// last.
@@ -38,7 +37,7 @@ struct PartialHead {
 
 impl Socket {
     pub(super) fn new(
-        stream: TcpStream,
+        stream: Stream,
         activity: Arc<Activity>,
         header: Option<Duration>,
         stalled: Duration,
@@ -129,10 +128,17 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        match self.stream {
+            // Always ready, also while a write is pending, whatever the peer does.
+            Stream::Plain(_) => flushed,
+            // Ready when the peer has taken all that was encrypted.
+            Stream::Tls(_) => self.bound_write(context, flushed),
+        }
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.bound_write(context, shut)
     }
 }
