@@ -66,6 +66,8 @@ CREATE TABLE tenants (
     message_facts boolean NOT NULL DEFAULT false,
     -- Whether an admin may activate a text of a policy that they wrote themselves.
     author_activates boolean NOT NULL DEFAULT false,
+    -- The settings of people's new channels for messages.
+    message_defaults jsonb CHECK (jsonb_typeof(message_defaults) = 'object'),
     UNIQUE (tenant_id, id),
     UNIQUE (slug)
 );
@@ -635,8 +637,14 @@ CREATE TABLE policies (
     activated_at timestamptz,
     activated_by text,
     activation_reason text,
-    UNIQUE (tenant_id, id)
+    -- The version that is only observing, its text, and the start of its observation.
+    observing_version integer,
+    observing_cedar text,
+    observing_since timestamptz,
+    UNIQUE (tenant_id, id),
+    CHECK (num_nulls(observing_version, observing_cedar, observing_since) IN (0, 3))
 );
+CREATE INDEX policies_observing ON policies (tenant_id) WHERE observing_version IS NOT NULL;
 CREATE INDEX policies_page ON policies (tenant_id, created_at, id);
 CREATE INDEX policies_page_all ON policies (created_at, id);
 CALL govern('policies', true);
@@ -701,6 +709,57 @@ BEGIN
 END $$;
 CREATE TRIGGER note_activation BEFORE INSERT OR UPDATE ON policies
     FOR EACH ROW EXECUTE FUNCTION note_activation();
+
+-- What the decisions since `since` would have been with a version in force. A worker counts them after
+-- they were committed (crates/runtime/src/observations), up to observation_cursor. A new observation
+-- of the same version starts from zero.
+CREATE TABLE policy_observations (
+    policy_id text COLLATE "C" NOT NULL,
+    tenant_id text COLLATE "C" NOT NULL,
+    version integer NOT NULL,
+    since timestamptz NOT NULL,
+    -- NULL while the version is observing.
+    ended_at timestamptz,
+    would_allow bigint NOT NULL DEFAULT 0,
+    would_require_approval bigint NOT NULL DEFAULT 0,
+    would_deny bigint NOT NULL DEFAULT 0,
+    -- The counted decisions that the version would have changed.
+    would_change bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (policy_id, version),
+    -- A new policy can be observing at once, as with activations.
+    CONSTRAINT policy_observations_policy_id_fkey FOREIGN KEY (tenant_id, policy_id)
+        REFERENCES policies (tenant_id, id) DEFERRABLE INITIALLY DEFERRED
+);
+CALL guard('policy_observations');
+CALL grant_to('{tenant,system}', 'SELECT, INSERT, UPDATE ON policy_observations');
+
+-- Records the start and the end of every observation. An observation ends with the policy, and when
+-- its version comes into force.
+CREATE FUNCTION note_observation() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.state = 'retired' OR (NEW.state = 'active' AND NEW.version = NEW.observing_version) THEN
+        NEW.observing_version := NULL;
+        NEW.observing_cedar := NULL;
+        NEW.observing_since := NULL;
+    END IF;
+    IF TG_OP = 'UPDATE' AND NEW.observing_since IS NOT DISTINCT FROM OLD.observing_since THEN
+        RETURN NEW;
+    END IF;
+    IF TG_OP = 'UPDATE' THEN
+        UPDATE policy_observations SET ended_at = clock_timestamp()
+        WHERE policy_id = OLD.id AND version = OLD.observing_version AND ended_at IS NULL;
+    END IF;
+    IF NEW.observing_version IS NOT NULL THEN
+        INSERT INTO policy_observations (policy_id, tenant_id, version, since)
+        VALUES (NEW.id, NEW.tenant_id, NEW.observing_version, NEW.observing_since)
+        ON CONFLICT (policy_id, version) DO UPDATE
+        SET since = EXCLUDED.since, ended_at = NULL,
+            would_allow = 0, would_require_approval = 0, would_deny = 0, would_change = 0;
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER note_observation BEFORE INSERT OR UPDATE ON policies
+    FOR EACH ROW EXECUTE FUNCTION note_observation();
 
 CREATE TABLE applies_to (
     id text COLLATE "C" PRIMARY KEY,

@@ -264,6 +264,20 @@ INSERT INTO usage_cursor (counted_until, seen_at, seen_xid)
 VALUES (time_bound('svc:decision:', now() - interval '3 years'), transaction_timestamp(),
         pg_current_xact_id()::text::bigint);
 
+-- The position up to which decisions are counted for observing versions of policies, in one row, as
+-- in usage_cursor (crates/runtime/src/observations).
+CREATE TABLE observation_cursor (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    -- All decisions with lower ids are counted, and all others are not.
+    counted_until text COLLATE "C" NOT NULL,
+    seen_at timestamptz NOT NULL,
+    seen_xid bigint NOT NULL
+);
+CALL grant_to('{tenant}', 'SELECT (counted_until) ON observation_cursor');
+CALL grant_to('{system}', 'SELECT, UPDATE ON observation_cursor');
+INSERT INTO observation_cursor (counted_until, seen_at, seen_xid)
+VALUES (time_bound('svc:decision:', now()), transaction_timestamp(), pg_current_xact_id()::text::bigint);
+
 -- ## Decisions by the values of declared facts
 
 -- Codes of the values that the request of a decision has for the roles that its tool declares, and of

@@ -30,13 +30,15 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$;
 
 -- Returns the code for a name of the person: an address, a `sub`, or an identity `<iss>|<sub>`.
--- Returns NULL if the name is not the person's.
+-- Returns NULL if the name is not the person's. A subject of a further issuer begins with the name of
+-- the issuer, which is not an `<iss>`: `okta|ann` is not the person with the `sub` `ann`.
 CREATE FUNCTION person_code(person jsonb, name text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT coalesce(
         person -> 'emails' ->> lower(btrim(name)),
         person -> 'subjects' ->> name,
-        'erased|' || (person -> 'subjects' ->> substr(name, strpos(name, '|') + 1)))
+        CASE WHEN name !~ '^[a-z0-9-]{1,32}[|]'
+             THEN 'erased|' || (person -> 'subjects' ->> substr(name, strpos(name, '|') + 1)) END)
 $$;
 
 -- Whether a text contains a name of the person.

@@ -13,6 +13,8 @@ use crate::{
 pub trait RpcRequest: prost::Message {
     /// The name of the method: `authority.registry.v1.ToolService/CreateTool`.
     const METHOD: &'static str;
+    /// The response message; each of them, if the method streams.
+    type Response: prost::Message + Default;
     /// The states in which the method can change its record. In any other state, the method is
     /// refused or has no effect. If the list is empty, the method can change every record that is
     /// not in a final state.

@@ -860,6 +860,15 @@ diesel::table! {
 }
 
 diesel::table! {
+    observation_cursor (one) {
+        one -> Bool,
+        counted_until -> Text,
+        seen_at -> Timestamptz,
+        seen_xid -> Int8,
+    }
+}
+
+diesel::table! {
     policies (id) {
         id -> Text,
         tenant_id -> Text,
@@ -882,6 +891,9 @@ diesel::table! {
         activated_at -> Nullable<Timestamptz>,
         activated_by -> Nullable<Text>,
         activation_reason -> Nullable<Text>,
+        observing_version -> Nullable<Int4>,
+        observing_cedar -> Nullable<Text>,
+        observing_since -> Nullable<Timestamptz>,
     }
 }
 
@@ -894,6 +906,20 @@ diesel::table! {
         at -> Timestamptz,
         by -> Text,
         reason -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    policy_observations (policy_id, version) {
+        policy_id -> Text,
+        tenant_id -> Text,
+        version -> Int4,
+        since -> Timestamptz,
+        ended_at -> Nullable<Timestamptz>,
+        would_allow -> Int8,
+        would_require_approval -> Int8,
+        would_deny -> Int8,
+        would_change -> Int8,
     }
 }
 
@@ -1417,6 +1443,7 @@ diesel::table! {
         time_zone -> Text,
         message_facts -> Bool,
         author_activates -> Bool,
+        message_defaults -> Nullable<Jsonb>,
     }
 }
 

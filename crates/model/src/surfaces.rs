@@ -1,6 +1,8 @@
 //! Maps paths to surfaces. A gRPC method belongs to the surfaces of its HTTP bindings.
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
+
+use percent_encoding::percent_decode_str;
 
 use crate::access::{Binding, RULES};
 
@@ -30,6 +32,12 @@ impl Surfaces {
         self.0 & other.0 != 0
     }
 
+    /// The surfaces of both sets.
+    #[must_use]
+    pub const fn within(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
     /// Returns the surfaces of an HTTP path, a gRPC path or the template of a binding.
     pub fn of(path: &str) -> Self {
         if let Some(surfaces) = METHODS.get(path) {
@@ -47,9 +55,32 @@ impl Surfaces {
         if is_everywhere(path) {
             return Self::ALL;
         }
+        let path = &*decoded(path);
         let owner = OWNERS.iter().find(|(rule, _)| rule.covers(path));
         owner.map_or(UNLISTED, |(_, surfaces)| *surfaces)
     }
+}
+
+/// Percent-decodes each segment that a rule can depend on.
+///
+/// The gateway compares decoded segments with its routes. Without this, `/%76%31/decisions` would
+/// belong to another surface than `/v1/decisions`, although both have the same route.
+fn decoded(path: &str) -> Cow<'_, str> {
+    if !path.split('/').take(DEEPEST + 1).any(|segment| segment.contains('%')) {
+        return Cow::Borrowed(path);
+    }
+    let segments = path.split('/').enumerate().map(|(place, segment)| {
+        let decoded = percent_decode_str(segment).decode_utf8().ok();
+        // A decoded `/` is a part of the segment: such a segment is not in any rule.
+        let decoded = decoded.filter(|text| place <= DEEPEST && !text.contains('/'));
+        decoded.unwrap_or(Cow::Borrowed(segment))
+    });
+    Cow::Owned(segments.collect::<Vec<_>>().join("/"))
+}
+
+/// Whether a path is a health check.
+pub fn is_health(path: &str) -> bool {
+    HEALTH.iter().any(|rule| rule.covers(path))
 }
 
 /// Maps each of our methods to the surfaces of all its bindings.
@@ -91,13 +122,18 @@ impl Rule {
 /// It is the surface with the fewest callers.
 const UNLISTED: Surfaces = Surfaces::ADMIN;
 
-/// Paths that every address serves.
-const EVERYWHERE: &[Rule] =
-    &[Path("/"), Under("/health"), Package("grpc.health.v1"), Package("grpc.reflection")];
+/// Paths that every address serves, besides [`HEALTH`].
+const EVERYWHERE: &[Rule] = &[Path("/"), Package("grpc.reflection")];
+
+/// The health checks.
+const HEALTH: &[Rule] = &[Under("/health"), Package("grpc.health.v1")];
 
 fn is_everywhere(path: &str) -> bool {
-    EVERYWHERE.iter().any(|rule| rule.covers(path))
+    is_health(path) || EVERYWHERE.iter().any(|rule| rule.covers(path))
 }
+
+/// The most segments in a rule's path.
+const DEEPEST: usize = 3;
 
 /// The surfaces of each path. The first rule that covers a path applies: narrow rules come before
 /// wide rules.
@@ -129,6 +165,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn no_rule_is_deeper_than_decoded() {
+        for (rule, _) in OWNERS {
+            let (Path(path) | Under(path) | Package(path)) = rule;
+            assert!(path.split('/').count() <= DEEPEST + 1, "{path}");
+        }
+    }
+
+    #[test]
     fn a_path_is_served_by_its_surface_alone() {
         let two = Surfaces::APP.and(Surfaces::GATEWAY);
         let three = two.and(Surfaces::ADMIN);
@@ -151,6 +195,17 @@ mod tests {
             ("/authority.registry.v1.StopSignalService/CreateStopSignal", three),
             ("/authority.directory.v1.DirectoryService/CheckHealth", Surfaces::ALL),
             ("/never/heard/of", Surfaces::ADMIN),
+            // The gateway decodes the segments of a path.
+            ("/%76%31/decisions/a%2Fb", Surfaces::GATEWAY),
+            ("/v1/decisions/svc%3Adecision%3A1", Surfaces::GATEWAY),
+            ("/api/v1/%61pp/consultants", Surfaces::APP),
+            ("/api/v1/%72untime/evaluate", Surfaces::APP),
+            ("/api/v1/app%2Fconsultants", Surfaces::ADMIN),
+            ("/api/v1/%ff", Surfaces::ADMIN),
+            ("/api/v1/runtime%3Ax", Surfaces::APP),
+            ("//console", Surfaces::ADMIN),
+            ("/console%2f..", Surfaces::ADMIN),
+            ("", Surfaces::ADMIN),
             ("/health/ready", Surfaces::ALL),
             ("/", Surfaces::ALL),
         ] {
@@ -160,6 +215,17 @@ mod tests {
             assert!(Surfaces::ALL.serve(path));
         }
         assert!(Surfaces::NONE.serve("/health"));
+        for (path, expected) in [
+            ("/health", true),
+            ("/health/ready", true),
+            ("/grpc.health.v1.Health/Check", true),
+            ("/healthy", false),
+            ("/%68ealth", false),
+            ("/", false),
+            ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", false),
+        ] {
+            assert_eq!(is_health(path), expected, "{path}");
+        }
         assert!(!Surfaces::NONE.serve("/authority.registry.v1.TenantService/CreateTenant"));
     }
 }

@@ -18,6 +18,7 @@ pub(crate) fn methods(pool: &DescriptorPool) -> TokenStream {
     methods
         .map(|method| {
             let path = names::path(&method.input());
+            let response = names::path(&method.output());
             let name = format!("{}/{}", method.parent_service().full_name(), method.name());
             let states = changed_states(&method);
             let states = (!states.is_empty())
@@ -25,6 +26,7 @@ pub(crate) fn methods(pool: &DescriptorPool) -> TokenStream {
             quote! {
                 impl RpcRequest for #path {
                     const METHOD: &'static str = #name;
+                    type Response = #response;
                     #states
                 }
             }

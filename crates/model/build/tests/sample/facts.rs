@@ -239,11 +239,14 @@ impl Validate for crate::proto::sample::watch_lamps_request::Place {
 }
 impl RpcRequest for crate::proto::sample::ListLampsRequest {
     const METHOD: &'static str = "authority.sample.v1.LampService/ListLamps";
+    type Response = crate::proto::sample::ListLampsResponse;
 }
 impl RpcRequest for crate::proto::sample::UpdateLampRequest {
     const METHOD: &'static str = "authority.sample.v1.LampService/UpdateLamp";
+    type Response = crate::proto::sample::Lamp;
     const STATES: &'static [&'static str] = &["new", "active"];
 }
 impl RpcRequest for crate::proto::sample::WatchLampsRequest {
     const METHOD: &'static str = "authority.sample.v1.LampService/WatchLamps";
+    type Response = crate::proto::sample::Lamp;
 }
