@@ -54,6 +54,7 @@ pub use self::{
     },
     verdict::{
         decide::{decide, judge_again},
+        observed::{decide_and_observe, observe},
         outcome::Verdict,
         permission_status::{PermissionStatus, StopCondition},
         remedy, sentences, trace,

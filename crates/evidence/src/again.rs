@@ -90,7 +90,7 @@ impl Sealed {
     /// Returns the facts, with policies compiled from their texts.
     ///
     /// # Errors
-    /// The facts cannot be read, or a policy's text is missing or no longer compiles.
+    /// The facts cannot be read, or an active policy's text is missing or no longer compiles.
     pub fn facts(&self) -> Result<Facts, Error> {
         let text = |sha256: &str| self.texts.get(sha256);
         let mut facts = sealed::facts(self.stored_facts()?, text)?;

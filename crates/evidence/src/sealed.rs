@@ -8,7 +8,7 @@ use authority_crypto::sha256;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value};
 
 use super::{Error, digest_text};
@@ -133,7 +133,7 @@ pub struct StoredFacts<'a> {
     pub reality: Option<&'a [u8]>,
 }
 
-/// Returns references to the policies. [`facts`] needs their texts.
+/// Returns references to the active policies and to observing versions. [`facts`] needs their texts.
 ///
 /// # Errors
 /// The gathered facts do not have the form that this service writes.
@@ -141,9 +141,26 @@ pub fn policies(gathered: &[u8]) -> Result<Vec<PolicyReference>, Error> {
     #[derive(Deserialize)]
     struct Policies {
         policies: Vec<PolicyReference>,
+        #[serde(default)]
+        observing: Vec<PolicyReference>,
+    }
+    let Policies { mut policies, observing } = serde_json::from_slice(gathered)?;
+    policies.extend(observing);
+    Ok(policies)
+}
+
+/// Whether observing versions of policies are among the gathered facts.
+///
+/// # Errors
+/// The gathered facts do not have the form that this service writes.
+pub fn is_observed(gathered: &[u8]) -> Result<bool, Error> {
+    #[derive(Deserialize)]
+    struct Policies {
+        #[serde(default)]
+        observing: Vec<IgnoredAny>,
     }
     let gathered: Policies = serde_json::from_slice(gathered)?;
-    Ok(gathered.policies)
+    Ok(!gathered.observing.is_empty())
 }
 
 /// Returns the SHA-256 of the input schemas that [`facts`] needs, in lower-case hex.

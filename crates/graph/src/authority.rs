@@ -322,23 +322,32 @@ impl Authority for registry::Project {
 
 impl Authority for registry::Policy {
     fn put(self, graph: &mut TenantGraph) {
-        let active = self.known_state() == Some(PolicyState::Active);
-        if let Some(text) = self.cedar.filter(|_| active) {
-            graph.policies.put(Arc::new(node::Policy {
-                id: self.id.into(),
-                version: self.version.into(),
+        let state = self.known_state();
+        // A policy with an unreadable period applies at any time.
+        let effective = window(self.effective_from, self.effective_until).unwrap_or_default();
+        let node = |version: i32, text: String| {
+            Arc::new(node::Policy {
+                id: self.id.as_str().into(),
+                version: version.into(),
                 sha256: hex::encode(sha256(text.as_bytes())),
                 text,
-                // A policy with an unreadable period applies at any time.
-                effective: window(self.effective_from, self.effective_until).unwrap_or_default(),
-            }));
-        } else {
-            graph.policies.remove(&self.id);
-        }
+                effective,
+            })
+        };
+        match self.cedar.filter(|_| state == Some(PolicyState::Active)) {
+            Some(text) => graph.policies.put(node(self.version, text)),
+            None => graph.policies.remove(&self.id),
+        };
+        let observing = self.observing_version.zip(self.observing_cedar);
+        match observing.filter(|_| state.is_some_and(|state| state != PolicyState::Retired)) {
+            Some((version, text)) => graph.observing.put(node(version, text)),
+            None => graph.observing.remove(&self.id),
+        };
     }
 
     fn remove(graph: &mut TenantGraph, id: &str) {
         graph.policies.remove(id);
+        graph.observing.remove(id);
     }
 }
 

@@ -64,6 +64,8 @@ pub struct TenantGraph {
     pub(super) workspaces: ById<records::Workspace>,
     pub(super) projects: ById<records::Project>,
     pub(super) policies: ById<node::Policy>,
+    /// Observing versions of policies, by policy.
+    pub(super) observing: ById<node::Policy>,
     pub(super) applies_to: Indexed<node::AppliesTo>,
     pub(super) stop_signals: Indexed<records::StopSignal>,
     pub(super) quarantines: ById<records::Quarantine>,
@@ -71,6 +73,7 @@ pub struct TenantGraph {
     /// Anchors, snapshots, overrides and drift.
     pub(super) world: World,
     pub(super) index: PolicyIndex,
+    pub(super) observing_index: PolicyIndex,
     /// Tools by action. Their terms bind requests that do not name a tool.
     pub(super) tool_index: ToolIndex,
     /// The roles that tools declare for fields of their input, by tool.
@@ -143,8 +146,8 @@ impl TenantGraph {
 
     /// Compiles the active policies and indexes them by the requests that they can match.
     pub(super) fn index_policies(&mut self) {
-        let compiled: Result<Vec<_>, _> =
-            self.policies.iter().map(|policy| self.compile(policy).map(Arc::new)).collect();
+        let compile = |policy: &Arc<node::Policy>| self.compile(policy, &self.index).map(Arc::new);
+        let compiled: Result<Vec<_>, _> = self.policies.iter().map(compile).collect();
         // Policies are checked on write. A policy that still cannot be read may forbid any action.
         // The tenant's requests are therefore denied until it can be read.
         self.unreadable = compiled.is_err();
@@ -156,9 +159,28 @@ impl TenantGraph {
             );
         }
         self.index = PolicyIndex::new(compiled.unwrap_or_default());
+        self.index_observing();
     }
 
-    fn compile(&self, policy: &node::Policy) -> Result<CompiledPolicy, PolicyError> {
+    /// Compiles and indexes the observing versions. A version that cannot be read is left out: it
+    /// must not change a verdict.
+    fn index_observing(&mut self) {
+        let compile = |policy: &Arc<node::Policy>| {
+            self.compile(policy, &self.observing_index).map(Arc::new).inspect_err(|error| {
+                let id = policy.id.as_str();
+                tracing::warn!(%error, policy.id = id, "failed to read an observing policy version");
+            })
+        };
+        let compiled = self.observing.iter().filter_map(|policy| compile(policy).ok()).collect();
+        self.observing_index = PolicyIndex::new(compiled);
+    }
+
+    /// Compiles a policy, unless it is known from the index.
+    fn compile(
+        &self,
+        policy: &node::Policy,
+        known: &PolicyIndex,
+    ) -> Result<CompiledPolicy, PolicyError> {
         let targets = self.applies_to.on(&policy.id);
         // An unreadable target makes the policy apply everywhere.
         let read: Vec<Target> = targets.iter().filter_map(|row| row.target.parse().ok()).collect();
@@ -171,7 +193,7 @@ impl TenantGraph {
         };
         // A text is compiled once. A change of another policy, or of a target, does not parse it
         // again.
-        if let Some(known) = self.index.get(&policy.id)
+        if let Some(known) = known.get(&policy.id)
             && (known.reference.version, &known.reference.sha256)
                 == (reference.version, &reference.sha256)
         {
@@ -190,12 +212,13 @@ impl TenantGraph {
         });
         let project = found(&self.projects, request.project_id.as_ref());
         let resource = found(&self.resources, request.resource_id.as_ref());
-        let policies = self.index.candidates(PolicyKeys {
+        let keys = PolicyKeys {
             action: &request.action,
             purpose: request.purpose.as_deref(),
             principal_class: subject.map(|subject| subject.fact.class),
             resource_kind: resource.as_ref().map(|resource| resource.kind.as_str()),
-        });
+        };
+        let policies: Vec<_> = self.index.candidates(keys).cloned().collect();
         let tool = found(&self.tools, request.tool_id.as_ref());
         let joined_terms = match request.tool_id {
             Some(_) => None,
@@ -238,7 +261,8 @@ impl TenantGraph {
                 .flat_map(|id| self.grants.on(id))
                 .cloned()
                 .collect(),
-            policies: policies.cloned().collect(),
+            observing: self.observing_for(keys, &policies),
+            policies,
             delegations,
             successor_id,
             resource,
@@ -246,6 +270,23 @@ impl TenantGraph {
             reality,
             entities: SharedEntities::default(),
         }
+    }
+
+    /// Returns the observing versions that can apply, or whose active version can, in order of id.
+    fn observing_for(
+        &self,
+        keys: PolicyKeys<'_>,
+        active: &[Arc<CompiledPolicy>],
+    ) -> Vec<Arc<CompiledPolicy>> {
+        if self.observing_index.is_empty() {
+            return Vec::new();
+        }
+        let replaced = active.iter().filter_map(|one| self.observing_index.get(&one.reference.id));
+        let all = self.observing_index.candidates(keys).chain(replaced);
+        let mut all: Vec<_> = all.cloned().collect();
+        all.sort_by(|one, other| one.reference.id.cmp(&other.reference.id));
+        all.dedup_by(|one, other| one.reference.id == other.reference.id);
+        all
     }
 
     /// Returns the chain of the delegation that the request names. If the request names none,

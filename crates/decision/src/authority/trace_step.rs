@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     facts::budget::Budget,
-    levels::words,
+    levels::{Decision, words},
     moment,
     reason::{Reason, Stage},
 };
@@ -47,6 +47,9 @@ pub struct TraceStep {
     /// The statement of a policy that the step evaluates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statement: Option<PolicyStatement>,
+    /// The decision with an observing version of a policy in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Box<Observed>>,
 }
 
 impl TraceStep {
@@ -65,8 +68,23 @@ impl TraceStep {
             detail: detail.into(),
             exceeded: Vec::new(),
             statement: None,
+            observed: None,
         }
     }
+}
+
+/// The outcome that a decision would have had with an observing version of a policy in force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observed {
+    pub policy_id: EntityRef,
+    pub version: i64,
+    pub decision: Decision,
+    pub reason_code: Reason,
+    /// Whether the outcome differs for the caller: in decision, reason, obligations, stop conditions
+    /// or needed approvals.
+    pub would_change: bool,
+    /// The version's statements that deny or hold the action, if the request asks for the trace.
+    pub statements: Vec<PolicyStatement>,
 }
 
 /// A statement of a policy.

@@ -101,6 +101,10 @@ pub struct Gathered<P = Arc<CompiledPolicy>> {
     pub grants: Vec<Arc<Grant>>,
     /// The active policies that can apply (see `PolicyIndex::candidates`).
     pub policies: Vec<P>,
+    /// The observing versions of policies that can apply, or whose active version can, in order of
+    /// id. They change no verdict ([`crate::observe`]).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub observing: Vec<P>,
     /// The schemas that the tools' `input` refers to, in order of digest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schemas: Vec<Arc<InputSchema>>,
@@ -139,6 +143,7 @@ impl<P> Default for Gathered<P> {
             acts_in: Vec::new(),
             grants: Vec::new(),
             policies: Vec::new(),
+            observing: Vec::new(),
             schemas: Vec::new(),
             input_types: None,
             reality: Arc::default(),
@@ -253,7 +258,11 @@ impl FactsDocument {
     /// Turns the document back into facts.
     ///
     /// `text` returns the text of a policy or schema for its SHA-256. The caller must have checked
-    /// the digest of the text.
+    /// the digest of the text. An observing version with an unreadable text is not compared
+    /// ([`crate::observe`]).
+    ///
+    /// # Errors
+    /// A text is missing, or a policy does not compile.
     pub fn rebuild<T: AsRef<str>>(
         self,
         text: impl Fn(&str) -> Option<T>,
@@ -277,15 +286,21 @@ impl FactsDocument {
     /// can share.
     pub fn rebuild_with<E>(
         self,
-        policy: impl FnMut(&PolicyReference) -> Result<Arc<CompiledPolicy>, E>,
+        mut policy: impl FnMut(&PolicyReference) -> Result<Arc<CompiledPolicy>, E>,
         schema: impl FnMut(&str) -> Result<Arc<InputSchema>, E>,
     ) -> Result<Facts, E> {
         let mut gathered = Arc::unwrap_or_clone(self.gathered);
-        let policies = gathered.policies.iter().map(policy).collect::<Result<_, _>>()?;
+        let policies = gathered.policies.iter().map(&mut policy).collect::<Result<_, _>>()?;
+        // An observing version changes no verdict. Without a readable text, it is kept for the digest of
+        // the facts, and not compared.
+        let unreadable = |one: &PolicyReference| Arc::new(CompiledPolicy::unreadable(one.clone()));
+        let observing = gathered.observing.iter();
+        let observing =
+            observing.map(|one| policy(one).unwrap_or_else(|_| unreadable(one))).collect();
         let named = gathered.schemas.iter().map(|named| named.sha256());
         gathered.schemas = named.map(schema).collect::<Result<_, _>>()?;
         Ok(Facts {
-            gathered: Arc::new(gathered.with_policies(policies)),
+            gathered: Arc::new(gathered.with_policies(policies, observing)),
             spent: self.spent,
             approval: self.approval,
             declined: self.declined,
@@ -296,8 +311,8 @@ impl FactsDocument {
 }
 
 impl<P> Gathered<P> {
-    /// Returns the same facts with other policies.
-    pub fn with_policies<Q>(self, policies: Vec<Q>) -> Gathered<Q> {
+    /// Returns the same facts with other policies and other observing versions.
+    pub fn with_policies<Q>(self, policies: Vec<Q>, observing: Vec<Q>) -> Gathered<Q> {
         Gathered {
             revision: self.revision,
             tenant: self.tenant,
@@ -320,6 +335,7 @@ impl<P> Gathered<P> {
             acts_in: self.acts_in,
             grants: self.grants,
             policies,
+            observing,
             schemas: self.schemas,
             input_types: self.input_types,
             reality: self.reality,

@@ -19,7 +19,7 @@ impl Facts {
         });
         let zone = |bounds: &'_ Bounds| bounds.hours.as_ref()?.time_zone().map(str::to_owned);
         let own = gathered.tenant.as_ref().and_then(|tenant| tenant.time_zone.as_ref());
-        let mut policies = gathered.policies.iter();
+        let mut policies = gathered.policies.iter().chain(&gathered.observing);
         let own = own.filter(|_| {
             policies.any(|policy| policy.statements(action).any(|one| one.reads("local")))
         });

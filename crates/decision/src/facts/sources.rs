@@ -68,9 +68,11 @@ pub fn reads(request: &Request, facts: &Facts) -> Vec<Read> {
     for link in gathered.delegations.iter().flat_map(|chain| &chain.0) {
         reads.push(Read { version: Some(link.version), ..read("delegation", &link.id) });
     }
-    for policy in &gathered.policies {
+    let policies = gathered.policies.iter().map(|policy| ("policy", policy));
+    let observing = gathered.observing.iter().map(|policy| ("observing_policy", policy));
+    for (kind, policy) in policies.chain(observing) {
         let (version, sha256) = (policy.reference.version, policy.reference.sha256.clone());
-        let policy = read("policy", &policy.reference.id);
+        let policy = read(kind, &policy.reference.id);
         reads.push(Read { version: Some(version), sha256: Some(sha256), ..policy });
     }
     for anchor in &gathered.reality.anchors {

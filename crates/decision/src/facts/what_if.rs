@@ -61,6 +61,7 @@ impl PolicyChange {
         let kept = gathered.policies.iter().filter(stays);
         let mut policies: Vec<_> = kept.chain(self.added.candidates(keys)).cloned().collect();
         policies.sort_by(|one, other| one.reference.id.cmp(&other.reference.id));
-        Arc::new(Gathered::clone(gathered).with_policies(policies))
+        let observing = gathered.observing.clone();
+        Arc::new(Gathered::clone(gathered).with_policies(policies, observing))
     }
 }

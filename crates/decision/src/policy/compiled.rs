@@ -53,6 +53,17 @@ impl CompiledPolicy {
         stack::for_parsing(|| Self::parse(reference, text, &spans))
     }
 
+    /// Returns a record whose text cannot be read. It has no statements, unlike all records that
+    /// [`Self::compile`] returns.
+    pub(crate) fn unreadable(reference: PolicyReference) -> Self {
+        Self { reference, statements: Arc::default() }
+    }
+
+    /// Whether the record's text could be read.
+    pub(crate) fn is_readable(&self) -> bool {
+        !self.statements.is_empty()
+    }
+
     /// Compiles on the caller's stack. [`Self::compile`] ensures that the stack is large enough.
     pub(crate) fn parse(
         reference: PolicyReference,

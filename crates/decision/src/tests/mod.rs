@@ -14,6 +14,7 @@ mod input_speed;
 mod joined_terms;
 mod nesting;
 mod obligations;
+mod observing;
 mod on_behalf_of;
 mod places;
 mod purposes;

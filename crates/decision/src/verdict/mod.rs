@@ -4,6 +4,7 @@
 
 pub(crate) mod asked_before;
 pub mod decide;
+pub mod observed;
 pub mod outcome;
 pub mod permission_status;
 pub mod remedy;

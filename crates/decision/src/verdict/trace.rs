@@ -2,7 +2,7 @@
 
 use super::{asked_before::Refusal, trace_terms, unsupported};
 pub use crate::authority::trace_step::{
-    ExceededBound, Outcome, PolicyStatement, StageTrace, TraceStep,
+    ExceededBound, Observed, Outcome, PolicyStatement, StageTrace, TraceStep,
 };
 use crate::{
     authority::{

@@ -102,7 +102,7 @@ fn blobs(bundle: &Value) -> Result<Bodies, Fault> {
     let (facts, at) = (&blobs[place]["json"], format!("blobs[{place}].json"));
     fit(facts, &GATHERED, &at)?;
     let mut texts = HashMap::new();
-    let naming = ["policies", "schemas"].into_iter().flat_map(|kind| {
+    let naming = ["policies", "observing", "schemas"].into_iter().flat_map(|kind| {
         let all = facts[kind].as_array().into_iter().flatten().enumerate();
         all.map(move |(index, one)| (kind, index, one))
     });

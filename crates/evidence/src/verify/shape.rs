@@ -137,6 +137,7 @@ pub(super) const BUNDLE: Shape = Exactly(&[
 
 pub(super) const GATHERED: Shape = Among(&[
     ("policies", Each(&Among(&[("sha256", Hex("", 64))]))),
+    ("observing", IfThere(&Each(&Among(&[("sha256", Hex("", 64))])))),
     ("schemas", IfThere(&Each(&Exactly(&[("sha256", Hex("", 64))])))),
 ]);
 
