@@ -5,11 +5,10 @@
 
 use std::collections::HashMap;
 
-use authority_graph::TenantHandle;
-use authority_ids::PrincipalRef;
 use authority_model::{proto::registry::*, wire::Json};
 
 use super::{
+    bound::Bound,
     definition::Definition,
     definitions,
     pin_states::{DRIFTED, PINNED, QUARANTINED},
@@ -24,32 +23,6 @@ use authority_decision::input_schema::InputAt;
 
 /// The maximum number of a server's tools that are not deprecated.
 const MOST: usize = 1000;
-
-/// The pinned tools that an API key bound to agents may report.
-struct Bound {
-    agents: Vec<PrincipalRef>,
-    handle: Option<TenantHandle>,
-}
-
-impl Bound {
-    /// Returns `None` for a caller that may report every tool.
-    fn of(registry: &Registry, caller: &Caller, tenant: &TenantId) -> Result<Option<Self>, Error> {
-        let Some(agents) = caller.bound_to() else { return Ok(None) };
-        let handle = registry.graph.tenant(tenant)?;
-        Ok(Some(Self { agents: agents.to_vec(), handle }))
-    }
-
-    /// Whether a definition of the tool was pinned, and an agent of the key may call the tool.
-    fn may_report(&self, tool: &Tool) -> bool {
-        let Some(handle) = &self.handle else { return false };
-        let graph = handle.read();
-        let performs = |agent: &PrincipalRef| {
-            tool.actions.iter().any(|action| graph.may_perform(agent, action))
-        };
-        tool.mcp.as_ref().is_some_and(|mcp| mcp.pin != QUARANTINED)
-            && self.agents.iter().any(performs)
-    }
-}
 
 pub(super) async fn observe(
     registry: &Registry,
@@ -104,7 +77,7 @@ impl Report<'_> {
     async fn take(&mut self, was: Option<Tool>, seen: &Definition) -> Result<ObservedTool, Error> {
         let may_report = match (self.bound, &was) {
             (None, _) => true,
-            (Some(bound), Some(tool)) => bound.may_report(tool),
+            (Some(bound), Some(tool)) => was_pinned(tool) && bound.may_call(&tool.actions),
             (Some(_), None) => false,
         };
         if !may_report {
@@ -166,6 +139,11 @@ impl Report<'_> {
         tool.action_risk_classification = Some(classification);
         tool.function_signature = seen.signature();
     }
+}
+
+/// Whether a definition of the tool was pinned.
+fn was_pinned(tool: &Tool) -> bool {
+    tool.mcp.as_ref().is_some_and(|mcp| mcp.pin != QUARANTINED)
 }
 
 fn observed(tool: Option<Tool>, seen: &Definition, change: &str) -> ObservedTool {

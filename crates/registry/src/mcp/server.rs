@@ -29,7 +29,7 @@ pub(super) async fn tenant(
 }
 
 /// Returns the server with this slug.
-async fn find(db: &mut Db, tenant: &TenantId, slug: &str) -> Result<ExternalApp, Error> {
+pub(super) async fn find(db: &mut Db, tenant: &TenantId, slug: &str) -> Result<ExternalApp, Error> {
     let found = external_apps::table
         .filter(external_apps::tenant_id.eq(tenant.as_str()))
         .filter(sql::<Bool>("mcp ->> 'slug' = ").bind::<Text, _>(slug))

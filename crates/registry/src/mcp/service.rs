@@ -2,13 +2,13 @@
 
 use authority_model::{
     proto::registry::{
-        GetMcpServerRequest, GetMcpServerResponse, ObserveMcpServerRequest,
-        ObserveMcpServerResponse,
+        GetMcpServerRequest, GetMcpServerResponse, LookUpMcpResourceRequest,
+        LookUpMcpResourceResponse, ObserveMcpServerRequest, ObserveMcpServerResponse,
     },
     service::McpServerService,
 };
 
-use super::{observe, server};
+use super::{observe, resource, server};
 use crate::flow::prelude::*;
 
 #[tonic::async_trait]
@@ -18,6 +18,13 @@ impl McpServerService for Registry {
         call: Request<GetMcpServerRequest>,
     ) -> Reply<GetMcpServerResponse> {
         server::get(self, call).await
+    }
+
+    async fn look_up_mcp_resource(
+        &self,
+        call: Request<LookUpMcpResourceRequest>,
+    ) -> Reply<LookUpMcpResourceResponse> {
+        resource::look_up(self, call).await
     }
 
     async fn observe_mcp_server(

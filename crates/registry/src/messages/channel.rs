@@ -94,6 +94,7 @@ impl From<ChannelRow> for MessageChannel {
 }
 
 /// A new channel.
+#[derive(Clone)]
 pub(super) struct NewChannel {
     pub(super) id: String,
     pub(super) kind: String,

@@ -25,6 +25,7 @@ use authority_process::worker::Worker;
 
 use crate::flow::registry::Registry;
 pub use mail::{MailError, MailSettings, MailTls, Mailer};
+pub(crate) use settings::check_defaults;
 use transport::Transport;
 pub use transport::{ChatPost, Post};
 

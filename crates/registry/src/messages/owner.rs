@@ -4,11 +4,17 @@ use authority_api::{
     error::{ApiError, ErrorCode},
     identity::{Caller, CallerKind, Role},
 };
+use authority_model::{
+    proto::{events::MessageSettings, registry::MessageDefaults},
+    schema::tenants,
+};
 use authority_store::{self as store, Db, RunQueryDsl};
 use diesel::{
-    OptionalExtension, QueryableByName,
+    OptionalExtension, QueryDsl, QueryResult, QueryableByName,
     sql_types::{Bool, Nullable, Text},
 };
+
+use super::settings::of_defaults;
 
 /// Locks the tenant and the person. A deletion of the tenant or person waits for this transaction and
 /// then deletes the new channel as well. If a person adds two channels at once, the second transaction
@@ -83,6 +89,13 @@ impl Owner {
                 .await
                 .map_err(failed)?;
         if excluded { Err(forbidden()) } else { Ok(()) }
+    }
+
+    /// The tenant's settings for people's new channels.
+    pub(super) async fn default_settings(&self, db: &mut Db) -> QueryResult<MessageSettings> {
+        let tenant = tenants::table.find(&self.tenant_id).select(tenants::message_defaults);
+        let found: Option<Option<MessageDefaults>> = tenant.first(db).await.optional()?;
+        Ok(found.flatten().map(of_defaults).unwrap_or_default())
     }
 }
 

@@ -56,11 +56,16 @@ impl MessageChannelService for MessageChannels {
     ) -> Reply<ListMessageChannelsResponse> {
         let (caller, _) = admitted(call)?;
         let owner = Owner::of(&caller)?;
-        let list = async move |db: &mut Db| owner.channels(db).await.map_err(failed);
-        let found = self.registry.store.read_tx(&caller.scope(), list).await?;
-        let message_channels = found.into_iter().map(MessageChannel::from).collect();
-        let sends_email = self.transport.mailer.is_some();
-        Ok(Response::new(ListMessageChannelsResponse { message_channels, sends_email }))
+        let list = async move |db: &mut Db| {
+            let found = owner.channels(db).await.map_err(failed)?;
+            Ok::<_, ApiError>((found, owner.default_settings(db).await.map_err(failed)?))
+        };
+        let (found, defaults) = self.registry.store.read_tx(&caller.scope(), list).await?;
+        Ok(Response::new(ListMessageChannelsResponse {
+            message_channels: found.into_iter().map(MessageChannel::from).collect(),
+            sends_email: self.transport.mailer.is_some(),
+            default_settings: Some(defaults),
+        }))
     }
 
     async fn create_message_channel(
@@ -70,8 +75,16 @@ impl MessageChannelService for MessageChannels {
         let key = IdempotencyKey::of(&call)?;
         let (caller, request) = admitted(call)?;
         let owner = Owner::of(&caller)?;
+        let has_defaults = request.settings.is_none() && !request.for_tenant;
         let new = self.new_channel(&owner, request)?;
-        let add = async move |db: &mut Db| owner.add(db, &new).await.map(MessageChannel::from);
+        let add = async move |db: &mut Db| {
+            let mut new = new.clone();
+            if has_defaults {
+                let defaults = owner.default_settings(db).await.map_err(failed)?;
+                new.settings = stored(Settings::of(defaults, false))?;
+            }
+            owner.add(db, &new).await.map(MessageChannel::from)
+        };
         let (store, now) = (&self.registry.store, self.registry.clock.now());
         let added = idempotency::execute(store, &caller.scope(), now, key, add).await?;
         Ok(added.reply())

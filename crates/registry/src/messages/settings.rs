@@ -3,7 +3,10 @@
 use authority_decision::Pattern;
 use authority_graph::time_zones;
 use authority_model::{
-    proto::events::{MessageSettings, QuietHours},
+    proto::{
+        events::{MessageSettings, QuietHours},
+        registry::MessageDefaults,
+    },
     validate::Violations,
     wire::Time,
 };
@@ -125,6 +128,20 @@ impl From<Settings> for MessageSettings {
             away_until: own.away_until,
             substitute: own.substitute,
         }
+    }
+}
+
+/// The settings that a tenant's defaults give to a person's channel.
+pub(super) fn of_defaults(own: MessageDefaults) -> MessageSettings {
+    let MessageDefaults { actions, least_amount, currency, quiet_hours } = own;
+    MessageSettings { actions, least_amount, currency, quiet_hours, ..MessageSettings::default() }
+}
+
+/// Checks a tenant's defaults.
+pub(crate) fn check_defaults(own: &MessageDefaults, found: &mut Violations) {
+    let Err(faults) = Settings::of(of_defaults(own.clone()), false) else { return };
+    for fault in faults.list {
+        found.add(&fault.field.replacen("settings", "message_defaults", 1), fault.problem);
     }
 }
 

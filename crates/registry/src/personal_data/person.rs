@@ -259,10 +259,11 @@ fn email_pattern(email: &str) -> String {
 }
 
 /// Matches the `sub` where it is a whole JSON string or follows an issuer. The JSON string may be
-/// inside another string.
+/// inside another string. After the name of a further issuer, it belongs to another person.
 fn subject_pattern(subject: &str) -> String {
     let before = if subject.len() < TELLING { "[|]" } else { r#"["|]"# };
-    format!(r#"(?<={before}){}(?=\\?")"#, literal(&in_json(subject)))
+    let name = r#"(?<!["|][a-z0-9-]{1,32}[|])"#;
+    format!(r#"(?<={before}){name}{}(?=\\?")"#, literal(&in_json(subject)))
 }
 
 /// Returns the text as it is written inside a JSON string.

@@ -1,4 +1,5 @@
-//! Lists the versions of a policy, each with its last activation. The database records activations.
+//! Lists the versions of a policy, each with its last activation and its last observation. The
+//! database records both.
 
 use std::collections::HashMap;
 
@@ -9,6 +10,7 @@ use authority_model::{
 };
 use tonic::Response;
 
+use super::observations;
 use crate::flow::{operations::or_not_found, prelude::*};
 use authority_api::{page, page_token::PageTokens};
 
@@ -38,11 +40,15 @@ pub(crate) async fn list(
         let found =
             or_not_found(Policy::find(db, caller.tenant(), &request.id, false).await, &request.id)?;
         let versions = versions(db, &found, after, size).await?;
-        Ok::<_, Error>((versions, activations(db, &found).await?))
+        let ids = [found.id.clone()];
+        let counted = observations::of_policies(db, &ids).await?;
+        Ok::<_, Error>((versions, activations(db, &found).await?, counted))
     });
-    let (mut versions, activations) = read.await?;
+    let (mut versions, activations, mut counted) = read.await?;
     let mut last = last(activations);
     for version in &mut versions {
+        let observed = (version.policy_id.clone(), version.version);
+        version.observation = counted.remove(&observed);
         let Some((activation, superseded_at)) = last.remove(&version.version) else { continue };
         version.activated_at = Some(activation.at);
         version.activated_by = Some(activation.by);

@@ -15,6 +15,7 @@ use authority_model::{
     state::PolicyState,
 };
 
+use super::observations;
 use crate::flow::prelude::*;
 use authority_api::identity::Caller;
 use authority_decision::validation::Severity;
@@ -57,8 +58,8 @@ pub(crate) fn problem_at(field: &str, problem: String) -> PolicyProblem {
     PolicyProblem { field, problem, summary, ..PolicyProblem::default() }
 }
 
-/// Sets the fields that policies' rows lack. These are the targets, and the current problems of
-/// active policies.
+/// Sets the fields that policies' rows lack. These are the targets, the counts of observing versions,
+/// and the current problems of active policies.
 ///
 /// # Errors
 /// The store can't be read, or too many checks are running already.
@@ -75,16 +76,19 @@ pub(crate) async fn fill_computed(
             .select((applies_to::policy_id, applies_to::target_class))
             .load(db)
             .await?;
-        Ok::<_, store::Error>(rows)
+        Ok::<_, store::Error>((rows, observations::of_policies(db, &ids).await?))
     });
+    let (rows, mut counted) = read.await?;
     let mut targets: HashMap<String, Vec<String>> = HashMap::new();
-    for (policy_id, target) in read.await? {
+    for (policy_id, target) in rows {
         targets.entry(policy_id).or_default().push(target);
     }
     let mut checks: HashMap<String, PolicyCheck> = HashMap::new();
     let started = Instant::now();
     for policy in policies {
         policy.applies_to = targets.remove(&policy.id).unwrap_or_default();
+        let observing = policy.observing_version.map(|version| (policy.id.clone(), version));
+        policy.observation = observing.and_then(|version| counted.remove(&version));
         let is_checked =
             policy.known_state() == Some(PolicyState::Active) && started.elapsed() < PATIENCE;
         let Some(text) = policy.cedar.as_deref().filter(|_| is_checked) else { continue };

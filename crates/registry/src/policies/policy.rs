@@ -11,7 +11,7 @@ use authority_model::{
 use super::{
     activations, check,
     cost::{self, InForce},
-    second_person, versions,
+    observing, second_person, versions,
 };
 use crate::flow::prelude::*;
 use authority_api::identity::caller;
@@ -228,6 +228,18 @@ impl PolicyService for Registry {
         let active = versions::activate(self, call).await?;
         let active = self.completed(&caller, active).await?;
         self.warned(&caller, active).await
+    }
+
+    async fn observe_policy(&self, call: Request<ObservePolicyRequest>) -> Reply<Policy> {
+        let caller = caller(&call)?;
+        let observing = observing::begin(self, call).await?;
+        self.completed(&caller, observing).await
+    }
+
+    async fn unobserve_policy(&self, call: Request<UnobservePolicyRequest>) -> Reply<Policy> {
+        let caller = caller(&call)?;
+        let ended = observing::end(self, call).await?;
+        self.completed(&caller, ended).await
     }
 
     async fn list_policy_versions(

@@ -106,13 +106,13 @@ pub(crate) async fn activate(
     let (if_match, key) = (IfMatch::of(call.metadata()), IdempotencyKey::of(&call)?);
     let (caller, request) = admitted(call)?;
     let within = caller.tenant().cloned();
-    let checked = checked(registry, &caller, &request).await;
+    let checked = checked(registry, &caller, &request.id, request.version).await;
     let (graph, by) = (Arc::clone(&registry.graph), caller.clone());
     let active = registry.idempotent(&caller, key, async move |db| {
         let was = or_not_found(Policy::lock(db, within.as_ref(), &request.id).await, &request.id)?;
         if_match.check(&was)?;
         changeable(&was)?;
-        let (version, cedar) = requested_version(db, &was, &request).await?;
+        let (version, cedar) = requested_version(db, &was, request.version).await?;
         if version != checked? {
             return Err(Error::Changed);
         }
@@ -142,18 +142,20 @@ pub(crate) async fn activate(
     Ok(tagged(active.reply()))
 }
 
-/// Checks the text to activate and returns its version. The texts of versions never change.
-async fn checked(
+/// Checks the text to activate or to observe, and returns its version. The texts of versions never
+/// change.
+pub(super) async fn checked(
     registry: &Registry,
     caller: &Caller,
-    request: &ActivatePolicyRequest,
+    id: &str,
+    version: Option<i32>,
 ) -> Result<i32, Error> {
-    let (within, asked) = (caller.tenant().cloned(), request.clone());
+    let (within, id) = (caller.tenant().cloned(), id.to_owned());
     let read = registry.store.read_tx(&caller.scope(), async move |db| {
-        let found = Policy::find(db, within.as_ref(), &asked.id, false).await;
-        let policy = crate::flow::operations::or_not_found(found, &asked.id)?;
+        let found = Policy::find(db, within.as_ref(), &id, false).await;
+        let policy = or_not_found(found, &id)?;
         changeable(&policy)?;
-        let (version, cedar) = requested_version(db, &policy, &asked).await?;
+        let (version, cedar) = requested_version(db, &policy, version).await?;
         Ok::<_, Error>((policy, version, cedar))
     });
     let (mut policy, version, cedar) = read.await?;
@@ -170,13 +172,13 @@ async fn checked(
 }
 
 /// Returns the requested version, by default the newest, and its text.
-async fn requested_version(
+pub(super) async fn requested_version(
     db: &mut Db,
     policy: &Policy,
-    request: &ActivatePolicyRequest,
+    version: Option<i32>,
 ) -> Result<(i32, String), Error> {
     let newest = policy.draft_version.unwrap_or(policy.version);
-    let version = request.version.unwrap_or(newest);
+    let version = version.unwrap_or(newest);
     Ok((version, text(db, policy, version).await?))
 }
 

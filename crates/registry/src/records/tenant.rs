@@ -6,7 +6,7 @@ use authority_model::{
 
 use serde_json::Value;
 
-use crate::flow::prelude::*;
+use crate::{flow::prelude::*, messages::check_defaults};
 use authority_decision::validation::ContextSchema;
 use authority_graph::time_zones;
 
@@ -64,6 +64,9 @@ impl RecordRow for Tenant {
         }
         if let Some(fault) = self.time_zone.as_deref().and_then(time_zones::fault) {
             found.add("time_zone", fault);
+        }
+        if let Some(defaults) = &self.message_defaults {
+            check_defaults(defaults, found);
         }
         // Contexts must be erased before their decisions are archived.
         if let Some(kept) = &self.retention
