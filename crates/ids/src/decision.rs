@@ -37,6 +37,11 @@ impl DecisionId {
         text
     }
 
+    /// Returns the time in an id, or in a bound of [`Self::first`], in milliseconds since 1970.
+    pub fn millis(text: &str) -> Option<i64> {
+        i64::from_str_radix(text.strip_prefix(Self::PREFIX)?.get(..12)?, 16).ok()
+    }
+
     /// Returns the 64 hex digits of the hash. The id of the decision's evidence has the same hash.
     pub fn hash(&self) -> &str {
         self.part(2)
@@ -84,5 +89,20 @@ impl RecordId {
     /// Returns a new id. `kind` is the record's kind in lower-case letters and `_`.
     pub fn new(kind: &'static str, unique: Unique) -> Self {
         Self::from_valid(format!("svc:{kind}:{unique}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_and_a_bound_have_their_time() {
+        let millis = 1_767_609_000_123;
+        assert_eq!(DecisionId::millis(&DecisionId::first(millis)), Some(1_767_609_000_123));
+        let id = DecisionId::new(millis, &[7; 32]);
+        assert_eq!(DecisionId::millis(id.as_str()), Some(1_767_609_000_123));
+        assert_eq!(DecisionId::millis("svc:decision:0"), None);
+        assert_eq!(DecisionId::millis("svc:approval:0123456789ab"), None);
     }
 }

@@ -28,5 +28,5 @@ pub use letters::mixed_letters;
 pub use message::{
     Message, MessageKind, MessageText, mail_body, mattermost, slack, teams, visible,
 };
-pub use roles::{RolePath, role_paths, role_values};
-pub use searched::{AMOUNT, ROLES, SearchedFact};
+pub use roles::{ROLES, RolePath, role_paths, role_values, written_values};
+pub use searched::{AMOUNT, SearchedFact};

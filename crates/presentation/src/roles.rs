@@ -1,6 +1,6 @@
 //! The values of declared roles, by which requests are compared.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use authority_decision::hidden::is_hidden;
 use authority_model::proto::registry::Tool;
@@ -8,6 +8,9 @@ use serde_json::{Map, Value};
 use unicode_normalization::UnicodeNormalization;
 
 use crate::path::{ALWAYS, input, value_at};
+
+/// The roles that a tool can declare.
+pub const ROLES: [&str; 5] = ["payee", "account", "document", "recipient", "target"];
 
 /// The role of a field.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,15 +36,54 @@ pub fn role_values<'p>(
     context: &Map<String, Value>,
 ) -> BTreeSet<(String, String)> {
     let mut values = BTreeSet::new();
-    for RolePath { role, path, is_in_arguments } in paths {
-        let own = input(context, *is_in_arguments).and_then(|input| value_at(input, path));
-        let general = value_at(context, path).filter(|_| ALWAYS.contains(&path.as_str()));
-        let mut texts = Vec::new();
-        own.into_iter().chain(general).for_each(|value| add_texts(value, &mut texts));
-        let texts = texts.iter().map(|text| compared(role, text));
-        values.extend(texts.filter(|text| !text.is_empty()).map(|text| (role.clone(), text)));
+    for path in paths {
+        let texts = texts_at(path, context);
+        let texts = texts.iter().map(|text| compared(&path.role, text));
+        values.extend(texts.filter(|text| !text.is_empty()).map(|text| (path.role.clone(), text)));
     }
     values
+}
+
+/// Returns each role's first values in a context as the request has them, each once, the roles in the
+/// order of [`ROLES`]: up to `most` values of a role, of up to `longest` characters.
+///
+/// The agent determines the number of values. The limit keeps the comparisons few.
+pub fn written_values<'p>(
+    paths: impl IntoIterator<Item = &'p RolePath>,
+    context: &Map<String, Value>,
+    most: usize,
+    longest: usize,
+) -> Vec<(String, String)> {
+    let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for path in paths {
+        let values = found.entry(&path.role).or_default();
+        // A longer text has a character after the last permitted one.
+        let is_shown = |text: &str| !text.trim().is_empty() && text.chars().nth(longest).is_none();
+        for text in texts_at(path, context) {
+            if values.len() >= most {
+                break;
+            }
+            if is_shown(&text) && !values.contains(&text) {
+                values.push(text);
+            }
+        }
+    }
+    let mut ordered = Vec::new();
+    for role in ROLES {
+        let values = found.remove(role).unwrap_or_default();
+        ordered.extend(values.into_iter().map(|value| (role.to_owned(), value)));
+    }
+    ordered
+}
+
+/// The texts and numbers at a role's path.
+fn texts_at(path: &RolePath, context: &Map<String, Value>) -> Vec<String> {
+    let RolePath { path, is_in_arguments, .. } = path;
+    let own = input(context, *is_in_arguments).and_then(|input| value_at(input, path));
+    let general = value_at(context, path).filter(|_| ALWAYS.contains(&path.as_str()));
+    let mut texts = Vec::new();
+    own.into_iter().chain(general).for_each(|value| add_texts(value, &mut texts));
+    texts
 }
 
 /// Whether a text or number of a context has the value in the role's form, as [`role_values`] returns
@@ -125,6 +167,40 @@ mod tests {
             [pair("account", "1"), pair("account", "7"), pair("account", "de1")]
         );
         assert!(values(&tool, &json!({"to": "x"})).is_empty());
+    }
+
+    #[test]
+    fn values_are_also_returned_as_written() {
+        let tool = tool(&[("iban", Some("account")), ("to.name", Some("payee"))], None);
+        let context =
+            json!({"to": {"name": " Müller  AG"}, "iban": ["DE89 3704", "DE89 3704", " "]});
+        let values = written_values(&role_paths(&tool), context.as_object().unwrap(), 8, 300);
+        let pair = |role: &str, value: &str| (role.to_owned(), value.to_owned());
+        assert_eq!(values, [pair("payee", " Müller  AG"), pair("account", "DE89 3704")]);
+    }
+
+    #[test]
+    fn long_values_are_left_out_and_do_not_count() {
+        let tool = tool(&[("iban", Some("account")), ("payee", Some("payee"))], None);
+        let context = json!({"iban": ["ääää", "äää", " ", "DE1", "DE1", "DE2"], "payee": "Bo"});
+        let values = written_values(&role_paths(&tool), context.as_object().unwrap(), 2, 3);
+        let values: Vec<_> = values.iter().map(|(_, value)| value.as_str()).collect();
+        assert_eq!(values, ["Bo", "äää", "DE1"]);
+    }
+
+    /// A context of 256 KiB can have tens of thousands of values, and a list shows many decisions.
+    #[test]
+    fn many_values_take_little_time() {
+        let tool = tool(&[("iban", Some("account")), ("more", Some("account"))], None);
+        let numbers: Vec<u32> = (0..100_000).collect();
+        let blanks = vec![" "; 100_000];
+        for many in [json!(numbers), json!(blanks), json!(vec![1; 100_000])] {
+            let context = json!({"iban": many, "more": many});
+            let begun = std::time::Instant::now();
+            let values = written_values(&role_paths(&tool), context.as_object().unwrap(), 8, 300);
+            assert!(values.len() <= 8, "{values:?}");
+            assert!(begun.elapsed() < std::time::Duration::from_secs(2), "{:?}", begun.elapsed());
+        }
     }
 
     #[test]

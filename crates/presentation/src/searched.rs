@@ -4,12 +4,10 @@ use serde_json::{Map, Value};
 
 use crate::{
     amount::Amount,
-    roles::{RolePath, compared, has_value, role_values},
+    roles::{ROLES, RolePath, compared, has_value, role_values},
     typed_amount::read,
 };
 
-/// The roles that a tool can declare.
-pub const ROLES: [&str; 5] = ["payee", "account", "document", "recipient", "target"];
 /// The word for the amount, which needs no declaration.
 pub const AMOUNT: &str = "amount";
 

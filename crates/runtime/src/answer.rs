@@ -4,7 +4,7 @@ use authority_model::{
     proto::runtime::{
         ApprovalsNeeded, AuthorityUsed, AuthorizeResponse, Budget, Decision as Word,
         EvaluateDecisionResponse, EvaluateResponse, EvidencePack, EvidenceReference, Finding,
-        FindingStatement, FurtherChange, Outcome, RecordedContext, Signature,
+        FindingStatement, FurtherChange, ObservedPolicy, Outcome, RecordedContext, Signature,
         SimulateDecisionResponse, SmallestChange, Stage,
     },
     wire::Json,
@@ -21,7 +21,7 @@ use super::{
 use authority_decision::{
     Decision, Verdict,
     remedy::Remedy,
-    trace::{StageTrace, TraceStep},
+    trace::{PolicyStatement, StageTrace, TraceStep},
     verdict,
 };
 use authority_evidence::{digest_text, sealed};
@@ -182,11 +182,23 @@ fn finding(step: &TraceStep) -> Finding {
             Some(statement) => Some(statement.policy_id.clone().into()),
             None => Some(step.id.clone()).filter(|id| !id.is_empty()),
         },
-        statement: step.statement.as_ref().map(|statement| FindingStatement {
-            policy_id: statement.policy_id.clone().into(),
-            id: statement.id.clone(),
-            advice: statement.advice.clone(),
+        statement: step.statement.as_ref().map(statement),
+        observed: step.observed.as_deref().map(|observed| ObservedPolicy {
+            policy_id: observed.policy_id.clone().into(),
+            version: observed.version.try_into().unwrap_or_default(),
+            decision: word(observed.decision),
+            reason_code: observed.reason_code.word().to_owned(),
+            would_change: observed.would_change,
+            statements: observed.statements.iter().map(statement).collect(),
         }),
+    }
+}
+
+fn statement(statement: &PolicyStatement) -> FindingStatement {
+    FindingStatement {
+        policy_id: statement.policy_id.clone().into(),
+        id: statement.id.clone(),
+        advice: statement.advice.clone(),
     }
 }
 

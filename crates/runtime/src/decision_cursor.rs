@@ -1,7 +1,7 @@
 //! The position of a worker that processes each stored decision exactly once.
 //!
 //! Decisions are processed in the order of their IDs, which is the order of their times. The cursor
-//! moves in the transaction of the work. A decision may be committed later than others with higher
+//! moves in the transaction that stores the work. A decision may be committed later than others with higher
 //! IDs. The cursor therefore stays behind the newest decisions. A decision is stored within
 //! [`SETTLED`] of its time (`recorder/decisions_sql.rs`), but its transaction may last longer. Each
 //! round therefore stores its time and its transaction ID. When all transactions with lower IDs
@@ -110,6 +110,19 @@ impl DecisionCursor {
         diesel::sql_query(sql).bind::<Text, _>(until).execute(db).await.map(drop)
     }
 
+    /// Moves the cursor if it is still where a round without a lock read it. Returns whether it was.
+    pub(crate) async fn advance_from(
+        &self,
+        db: &mut Db,
+        from: &str,
+        until: &str,
+    ) -> QueryResult<bool> {
+        let Self { table, until: column } = self;
+        let sql = format!("UPDATE {table} SET {column} = $1 WHERE {column} = $2");
+        let moved = diesel::sql_query(sql).bind::<Text, _>(until).bind::<Text, _>(from);
+        Ok(moved.execute(db).await? == 1)
+    }
+
     /// Stores this transaction's start time and ID. The transaction gets its ID after its start. Data
     /// stored before its start therefore has a lower transaction ID. A snapshot's `xmax` is not
     /// sufficient, because transactions with this ID or a higher one may be in progress.
@@ -125,6 +138,5 @@ impl DecisionCursor {
 
 /// Returns the time in a decision's ID, or in the first ID of a range.
 pub(crate) fn time_of(id: &str) -> Option<DateTime<Utc>> {
-    let millis = id.strip_prefix(DecisionId::PREFIX)?.get(..12)?;
-    DateTime::from_timestamp_millis(i64::from_str_radix(millis, 16).ok()?)
+    DateTime::from_timestamp_millis(DecisionId::millis(id)?)
 }

@@ -22,7 +22,7 @@ use authority_api::{
 };
 use authority_archive::Archived;
 use authority_crypto::sha256;
-use authority_decision::{Decision, Draft, Request, decide};
+use authority_decision::{Decision, Draft, Request, decide_and_observe};
 use authority_evidence::{self as evidence, Sealed, sealed::Outcome};
 use authority_ids::DecisionId;
 use authority_ledger::stored_decisions::{self, Stored};
@@ -225,7 +225,7 @@ fn again(sealed: &Sealed) -> Result<Vec<Stage>, evidence::Error> {
     let asked = Draft { explain: true, ..sealed.request()?.into_draft() };
     let unreadable = || evidence::Error::Unreadable("a stored request");
     let request = Request::new(asked).map_err(|_| unreadable())?;
-    let verdict = decide(&request, &sealed.facts()?, recorded.evaluated_at);
+    let verdict = decide_and_observe(&request, &sealed.facts()?, recorded.evaluated_at);
     if Outcome::from(&verdict) != recorded.outcome {
         return Err(evidence::Error::Unreadable("its outcome"));
     }

@@ -102,7 +102,6 @@ impl EntityQueries {
 struct ExportRow {
     #[diesel(embed)]
     found: DecisionSummaryRow,
-    record: Vec<u8>,
     kid: String,
     signature: Vec<u8>,
     context_salt: Vec<u8>,
@@ -125,17 +124,16 @@ struct Decisions {
 
 impl Decisions {
     fn line(&self, row: ExportRow) -> ExportDecisionsResponse {
-        let pack = answer::pack(&sha256(&row.record), &row.kid, &row.signature);
+        let pack = answer::pack(&sha256(&row.found.record), &row.kid, &row.signature);
         let context = answer::context(&row.found.context, &row.context_salt);
         let context = context.filter(|_| self.with_context);
-        let mut decision = row.found.shown(&self.queries.receipts);
-        if !self.with_context {
-            // They are a part of the context.
-            (decision.amount, decision.currency) = (None, None);
-        }
+        let record = answer::object(&row.found.record);
+        // The amount is a part of the context.
+        let members = context.as_ref().and_then(|context| Some(&context.value.as_ref()?.0));
+        let decision = row.found.exported(&self.queries.receipts, members);
         ExportDecisionsResponse {
             decision: Some(decision),
-            record: answer::object(&row.record),
+            record,
             evidence_pack: Some(pack),
             context,
             ..ExportDecisionsResponse::default()

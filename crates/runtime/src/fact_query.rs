@@ -37,7 +37,7 @@ const BY_INDEX: &str = "SELECT set_config('enable_seqscan', 'off', true)";
 /// the beginning of an ID. An amount can have two codes.
 const FIND: &str = "
     SELECT d.id, d.tenant_id, d.subject, d.action, d.decision, d.reason_code, d.evaluated_at,
-           d.approval_id, d.context, f.roles
+           d.approval_id, d.context, d.record, f.roles
     FROM (
         SELECT key, (max(CASE WHEN payee = $2 THEN 1 ELSE 0 END)
                    + max(CASE WHEN account = $3 THEN 2 ELSE 0 END)

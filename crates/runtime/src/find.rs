@@ -1,16 +1,20 @@
 //! The list of decisions, newest first. Filters are the subject, action, outcome and other fields.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use authority_model::{
-    proto::runtime::{ListDecisionsRequest, ListDecisionsResponse},
+    proto::runtime::{DecisionSummary, ListDecisionsRequest, ListDecisionsResponse},
     schema::decisions,
 };
-use diesel::{pg::Pg, prelude::*};
+use diesel::{
+    pg::Pg,
+    prelude::*,
+    sql_types::{Array, Text},
+};
 
 use super::{
     decision_filter::{DecisionFilter, limit},
-    decision_summary::DecisionSummaryRow,
+    decision_summary::{DecisionSummaryRow, Policies},
     fact_query::FactQuery,
     settings::ReceiptUrls,
 };
@@ -21,17 +25,36 @@ use authority_api::{
     page_token::PageTokens,
 };
 use authority_archive::Archives;
+use authority_graph::Graph;
 use authority_ids::{DecisionId, PrincipalRef};
 use authority_keys::Keys;
 use authority_process::{clock::Clock, compute::ComputePool};
-use authority_store::{self as store, RunQueryDsl, Store};
+use authority_store::{self as store, Db, RunQueryDsl, Store};
 
 const PAGE: i32 = 100;
+
+/// The policies of approval requests, in the order of the statements that held the action.
+const POLICIES: &str = "
+    SELECT a.id, array_agg(p.name ORDER BY held.ordinality) AS names
+    FROM approvals AS a
+    CROSS JOIN LATERAL unnest(a.policies) WITH ORDINALITY AS held (policy, ordinality)
+    JOIN policies AS p ON p.id = held.policy ->> 'id' AND p.tenant_id = a.tenant_id
+    WHERE a.id = ANY ($1) AND p.name IS NOT NULL GROUP BY a.id";
+
+#[derive(QueryableByName)]
+struct PoliciesRow {
+    #[diesel(sql_type = Text)]
+    id: String,
+    #[diesel(sql_type = Array<Text>)]
+    names: Vec<String>,
+}
 
 /// Reads decisions. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct DecisionQueries {
     pub(super) store: Store,
+    /// The tools, which declare the facts that lists show.
+    pub(super) graph: Arc<Graph>,
     pub(super) clock: Clock,
     /// The pool that repeats decisions for a trace.
     pub(super) pool: ComputePool,
@@ -65,12 +88,35 @@ impl DecisionQueries {
             None => self.newest(caller, &filter, before, most).await?,
         };
         found.sort_unstable_by(|one, other| other.id.cmp(&one.id));
-        let mut decisions: Vec<_> =
-            found.into_iter().map(|found| found.shown(&self.receipts)).collect();
+        let mut decisions = self.summaries(caller, found).await?;
         let goes_on = page::cut(&mut decisions, size);
         let last = decisions.last().map(|last| last.decision_id.as_bytes());
         let next_page_token = last.filter(|_| goes_on).map(|id| tokens.write(id));
         Ok(ListDecisionsResponse { decisions, next_page_token })
+    }
+
+    /// Returns decisions as lists show them.
+    ///
+    /// # Errors
+    /// The database is unavailable.
+    pub(super) async fn summaries(
+        &self,
+        caller: &Caller,
+        rows: Vec<DecisionSummaryRow>,
+    ) -> Result<Vec<DecisionSummary>, ApiError> {
+        let held = rows.iter().filter_map(DecisionSummaryRow::waits_for);
+        let held: Vec<String> = held.map(str::to_owned).collect();
+        let mut policies = Policies::new();
+        if !held.is_empty() {
+            let read = async move |db: &mut Db| {
+                let found = diesel::sql_query(POLICIES).bind::<Array<Text>, _>(held);
+                Ok::<Vec<PoliciesRow>, store::Error>(found.load(db).await?)
+            };
+            let found = self.store.read_tx(&caller.scope(), read).await?;
+            policies = found.into_iter().map(|row| (row.id, row.names)).collect();
+        }
+        let shown = |row: DecisionSummaryRow| row.shown(&self.receipts, &self.graph, &policies);
+        Ok(rows.into_iter().map(shown).collect())
     }
 
     async fn newest(

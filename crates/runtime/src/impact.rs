@@ -6,9 +6,9 @@
 //! applied to the policies that are active now, and the result is compared with the result of these
 //! policies.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
-use authority_ids::{EntityRef, TenantId};
+use authority_ids::TenantId;
 use authority_model::{
     proto::runtime::{ChangedDecision, ImpactPoliciesRequest, ImpactPoliciesResponse},
     schema::decisions,
@@ -20,12 +20,10 @@ use super::{
     answer,
     candidates::CandidatePolicies,
     decision_filter::{first_id, limit},
+    sealed_facts::SealedFacts,
 };
 use authority_api::{error::ApiError, identity::Caller};
-use authority_decision::{
-    CompiledPolicy, Draft, Facts, PolicyChange, PolicyReference, Request, decide,
-    input_schema::InputSchema, moment::Window,
-};
+use authority_decision::{Draft, Facts, PolicyChange, Request, decide, moment::Window};
 use authority_evidence::{self as evidence, sealed::Outcome};
 use authority_graph::{Graph, time_zones};
 use authority_ledger::stored_decisions::{DecisionRow, Stored, complete};
@@ -189,9 +187,7 @@ struct RunState {
     /// The policies that are active now, if the change is applied to them. `None` if it is applied
     /// to the policies of each record.
     present: Option<PolicyChange>,
-    /// Compiled policies by ID, version and digest. Many decisions share a few policies.
-    compiled: Compiled,
-    schemas: Schemas,
+    facts: SealedFacts,
     report: ImpactPoliciesResponse,
 }
 
@@ -205,7 +201,7 @@ struct Judged {
 impl RunState {
     fn new(policies: Arc<PolicyChange>, present: Option<PolicyChange>) -> Self {
         let report = ImpactPoliciesResponse::default();
-        Self { policies, present, compiled: HashMap::new(), schemas: HashMap::new(), report }
+        Self { policies, present, facts: SealedFacts::default(), report }
     }
 
     fn take(&mut self, decision: &Stored) {
@@ -250,7 +246,7 @@ impl RunState {
         let asked = Draft { explain: false, ..decision.sealed.request()?.into_draft() };
         let unreadable = || evidence::Error::Unreadable("a stored request");
         let request = Request::new(asked).map_err(|_| unreadable())?;
-        let mut facts = self.facts(decision)?;
+        let mut facts = self.facts.of(&decision.sealed)?;
         let outcome =
             |facts: &Facts| Outcome::from(&decide(&request, facts, recorded.evaluated_at));
         let mut before = outcome(&facts);
@@ -273,52 +269,4 @@ impl RunState {
         let after = outcome(&facts);
         Ok(Some(Judged { request, before, after }))
     }
-
-    fn facts(&mut self, decision: &Stored) -> Result<Facts, evidence::Error> {
-        let sealed = &decision.sealed;
-        let schemas = &mut self.schemas;
-        let compiled = &mut self.compiled;
-        evidence::sealed::facts_with(
-            sealed.stored_facts()?,
-            |reference| policy(compiled, reference, sealed.texts.get(&reference.sha256)),
-            |sha256| schema(schemas, sha256, sealed.texts.get(sha256)),
-        )
-    }
-}
-
-/// The policies of a run, each compiled once.
-type Compiled = HashMap<(EntityRef, i64, String), Arc<CompiledPolicy>>;
-
-/// The input schemas of a run, each compiled once.
-type Schemas = HashMap<String, Arc<InputSchema>>;
-
-fn policy(
-    all: &mut Compiled,
-    reference: &PolicyReference,
-    text: Option<&String>,
-) -> Result<Arc<CompiledPolicy>, evidence::Error> {
-    let key = (reference.id.clone(), reference.version, reference.sha256.clone());
-    if let Some(known) = all.get(&key) {
-        if known.reference == *reference {
-            return Ok(Arc::clone(known));
-        }
-        let (rows, effective) = (reference.applies_to.clone(), reference.effective);
-        return Ok(Arc::new(known.applied_to(rows, effective)));
-    }
-    let compiled = evidence::sealed::compiled(reference, text)?;
-    all.insert(key, Arc::clone(&compiled));
-    Ok(compiled)
-}
-
-fn schema(
-    all: &mut Schemas,
-    sha256: &str,
-    text: Option<&String>,
-) -> Result<Arc<InputSchema>, evidence::Error> {
-    if let Some(known) = all.get(sha256) {
-        return Ok(Arc::clone(known));
-    }
-    let read = evidence::sealed::schema(sha256, text)?;
-    all.insert(sha256.to_owned(), Arc::clone(&read));
-    Ok(read)
 }

@@ -42,6 +42,7 @@ mod idempotency;
 mod impact;
 mod live;
 mod normalize;
+mod observations;
 mod own_acts;
 mod permission_status;
 pub mod queue;
@@ -51,6 +52,7 @@ pub mod recorder;
 mod report;
 mod requester;
 mod runtime_service;
+mod sealed_facts;
 mod search;
 mod settings;
 mod simulate;
@@ -83,6 +85,7 @@ use history::EntityQueries;
 use hook_service::HookHandlers;
 use impact::ImpactRun;
 use live::Watches;
+pub use observations::PolicyObserver;
 use queue::DecisionQueue;
 use rates::DecisionRates;
 use recorder::Recorder;
@@ -118,7 +121,7 @@ pub struct Parts {
 }
 
 /// Returns the services for decisions, and the background work of their streams.
-pub fn services(parts: Parts) -> ([Service; 6], [Worker; 4]) {
+pub fn services(parts: Parts) -> ([Service; 6], [Worker; 5]) {
     let Parts {
         settings,
         clock,
@@ -141,6 +144,7 @@ pub fn services(parts: Parts) -> ([Service; 6], [Worker; 4]) {
         Watches::new(&clock, &facts, &credentials, &pool, settings.heartbeat, shutdown);
     let queries = DecisionQueries {
         store: store.clone(),
+        graph: Arc::clone(&graph),
         clock: clock.clone(),
         pool: pool.clone(),
         keys: keys.clone(),
@@ -173,7 +177,7 @@ pub fn services(parts: Parts) -> ([Service; 6], [Worker; 4]) {
             explainer,
             pool: pool.clone(),
         },
-        impact: ImpactRun::new(&graph, &store, candidates, pool, &clock),
+        impact: ImpactRun::new(&graph, &store, candidates, pool.clone(), &clock),
     };
     let grants = GrantQueries { graph, store: store.clone(), clock: clock.clone() };
     let purposes = PurposeAdmission { clock, facts };
@@ -186,5 +190,6 @@ pub fn services(parts: Parts) -> ([Service; 6], [Worker; 4]) {
         service::usage_service(Arc::new(UsageHandlers { store: store.clone(), keys })),
         service::search_service(Arc::new(search)),
     ];
-    (services, [feed, judge, UsageRollUp::new(store).worker(), index.worker()])
+    let observer = PolicyObserver::new(store.clone(), pool).worker();
+    (services, [feed, judge, UsageRollUp::new(store).worker(), index.worker(), observer])
 }

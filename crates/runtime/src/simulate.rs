@@ -22,10 +22,11 @@ use super::{
 };
 use authority_api::{
     error::{ApiError, ErrorCode},
-    identity::Caller,
+    identity::{Caller, CallerKind},
 };
 use authority_decision::{
-    Decision, Facts, Reason, Request, counters_needed, decide, facts::Declined, reason::Stage,
+    Decision, Facts, Reason, Request, counters_needed, decide, decide_and_observe, facts::Declined,
+    reason::Stage,
 };
 use authority_evidence::{
     self as evidence,
@@ -97,10 +98,13 @@ impl Simulator {
             facts.declined = self.declined(handle.as_ref(), &changes.request, at).await?;
         }
         let (changed, tenant_id) = (changes.request.clone(), request.tenant().clone());
+        // An agent must not learn which policies may come.
+        let is_person = !matches!(caller.kind, CallerKind::Key { .. });
         // Runs on the compute pool, because the author of the candidates determines their cost.
         let judging = self.pool.run(tenant_id.as_str(), move |_| {
             let before = present.map(|present| Outcome::from(&decide(&request, &present, at)));
-            let verdict = decide(&changed, &facts, at);
+            let judge = if is_person { decide_and_observe } else { decide };
+            let verdict = judge(&changed, &facts, at);
             if verdict.reason_code != Reason::ApprovalDeclined {
                 facts.declined = None;
             }

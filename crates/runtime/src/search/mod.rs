@@ -94,15 +94,14 @@ impl SearchHandlers {
         if !may_call(LIST_DECISIONS, &search.caller) {
             return Ok(Vec::new());
         }
-        let receipts = &self.queries.receipts;
-        let found = |row: DecisionSummaryRow, roles| FoundDecision {
-            decision: Some(row.shown(receipts)),
-            roles,
+        let (rows, roles): (Vec<_>, Vec<_>) = match self.by_id(search).await? {
+            Some(row) => (vec![row], vec![Vec::new()]),
+            None => by_fact.into_iter().map(|found| (found.row, found.roles)).unzip(),
         };
-        if let Some(row) = self.by_id(search).await? {
-            return Ok(vec![found(row, Vec::new())]);
-        }
-        Ok(by_fact.into_iter().map(|by_fact| found(by_fact.row, by_fact.roles)).collect())
+        let found = self.queries.summaries(&search.caller, rows).await?.into_iter().zip(roles);
+        let found =
+            found.map(|(decision, roles)| FoundDecision { decision: Some(decision), roles });
+        Ok(found.collect())
     }
 
     /// Finds a decision by its id, or by the id's last part.
