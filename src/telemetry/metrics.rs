@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use ::metrics::Key;
 
-use super::{families, process, recorder::Recorder};
+use super::{families, process, prometheus, recorder::Recorder, snapshot::Family};
 use authority_process::clock::Clock;
 
 /// The values reported to the macros of `metrics`, such as `metrics::counter!`. Names end in their
@@ -67,7 +67,18 @@ impl Metrics {
 
     /// Renders the metrics in Prometheus' text format.
     pub fn render(&self) -> String {
-        format!("{}{}", self.recorder.render(), process::render(self.started))
+        prometheus::text(&self.families())
+    }
+
+    pub(super) fn families(&self) -> Vec<Family> {
+        let mut families = self.recorder.families();
+        families.extend(process::families(self.started));
+        families
+    }
+
+    /// Returns the start of the process as Unix time, in seconds.
+    pub(super) fn started(&self) -> f64 {
+        self.started
     }
 }
 

@@ -7,8 +7,12 @@ mod families;
 mod json_lines;
 mod lines;
 mod metrics;
+#[cfg_attr(not(feature = "otlp"), path = "no_metrics_export.rs")]
+mod metrics_export;
 mod process;
+mod prometheus;
 mod recorder;
+mod snapshot;
 #[cfg_attr(not(feature = "otlp"), path = "no_traces.rs")]
 pub mod traces;
 
@@ -32,6 +36,7 @@ use json_lines::JsonLines;
 use lines::WithRequestId;
 pub use lines::{in_request, of_request};
 pub use metrics::{Metrics, Quantiles};
+pub use metrics_export::Exporter;
 pub use recorder::Recorder;
 
 /// The name of a request's span.

@@ -1,75 +1,56 @@
 //! Metrics of the process and of the build. The process metrics have the names that Prometheus'
 //! client libraries use.
 
-use std::{fmt::Write, fs};
+use std::fs;
 
 use nix::sys::{
     resource::{Resource, UsageWho, getrlimit, getrusage},
     time::TimeValLike,
 };
 
-/// Renders the families in Prometheus' text format. Values that this system does not provide are
-/// left out.
-pub(super) fn render(started: f64) -> String {
-    let mut text = String::new();
-    family(
-        &mut text,
-        "process_start_time_seconds",
-        "gauge",
-        "Start of the process, as Unix time in seconds.",
-        Some(started),
-    );
+use super::snapshot::{Family, Series, Value};
+
+/// Returns the families. Values that this system does not provide are left out.
+pub(super) fn families(started: f64) -> Vec<Family> {
     let cpu = getrusage(UsageWho::RUSAGE_SELF).ok();
     let cpu = cpu.map(|usage| {
         seconds(usage.user_time().num_microseconds() + usage.system_time().num_microseconds())
     });
-    family(
-        &mut text,
-        "process_cpu_seconds_total",
-        "counter",
-        "User and system CPU time, in seconds.",
-        cpu,
-    );
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let bytes = |name| kibibytes(&status, name).map(|kibibytes| number(kibibytes * 1024));
-    family(
-        &mut text,
-        "process_resident_memory_bytes",
-        "gauge",
-        "Resident memory in bytes; without the embedded database.",
-        bytes("VmRSS:"),
-    );
-    family(
-        &mut text,
-        "process_virtual_memory_bytes",
-        "gauge",
-        "Virtual memory in bytes.",
-        bytes("VmSize:"),
-    );
     let open = fs::read_dir("/proc/self/fd").ok().map(|files| number(files.count() as u64));
-    family(&mut text, "process_open_fds", "gauge", "Open file descriptors.", open);
     let most = getrlimit(Resource::RLIMIT_NOFILE).ok().map(|(soft, _)| number(soft));
-    family(
-        &mut text,
-        "process_max_fds",
-        "gauge",
-        "The most file descriptors that may be open.",
-        most,
-    );
-    let build = "authority_build_info";
-    // Writing to a String cannot fail.
-    let _ = writeln!(
-        text,
-        "# HELP {build} The version of this service; always 1.\n# TYPE {build} gauge\n\
-         {build}{{version=\"{}\"}} 1",
-        env!("CARGO_PKG_VERSION")
-    );
-    text
+    let gauge = |name, help, value: Option<f64>| Some(Family::of(name, help, Value::Gauge(value?)));
+    let families = [
+        gauge(
+            "process_start_time_seconds",
+            "Start of the process, as Unix time in seconds.",
+            Some(started),
+        ),
+        cpu.map(|cpu| {
+            let help = "User and system CPU time, in seconds.";
+            Family::of("process_cpu_seconds_total", help, Value::Total(cpu))
+        }),
+        gauge(
+            "process_resident_memory_bytes",
+            "Resident memory in bytes; without the embedded database.",
+            bytes("VmRSS:"),
+        ),
+        gauge("process_virtual_memory_bytes", "Virtual memory in bytes.", bytes("VmSize:")),
+        gauge("process_open_fds", "Open file descriptors.", open),
+        gauge("process_max_fds", "The most file descriptors that may be open.", most),
+        Some(build()),
+    ];
+    families.into_iter().flatten().collect()
 }
 
-fn family(text: &mut String, name: &str, kind: &str, help: &str, value: Option<f64>) {
-    let Some(value) = value else { return };
-    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
+fn build() -> Family {
+    let labels = vec![("version".to_owned(), env!("CARGO_PKG_VERSION").to_owned())];
+    Family {
+        name: "authority_build_info".to_owned(),
+        help: "The version of this service; always 1.",
+        series: vec![Series { labels, value: Value::Gauge(1.0) }],
+    }
 }
 
 /// Parses a line such as `VmRSS:   12345 kB`.

@@ -1,9 +1,7 @@
-//! Stores the values reported to macros such as `metrics::counter!`, and renders them in
-//! Prometheus' text format.
+//! Stores the values reported to macros such as `metrics::counter!`.
 
 use std::{
     collections::{BTreeMap, HashMap},
-    fmt::Write,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -13,7 +11,10 @@ use std::{
 use metrics::{Counter, Gauge, Histogram, HistogramFn, Key, KeyName, Metadata, SharedString, Unit};
 use parking_lot::RwLock;
 
-use super::families;
+use super::{
+    families, prometheus,
+    snapshot::{self, Family, Value},
+};
 
 /// Bucket bounds of durations in seconds, from the time of a decision in memory to the longest
 /// timeout.
@@ -58,6 +59,10 @@ impl Buckets {
         let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
         Self { bounds, counts, sum: AtomicU64::new(0) }
     }
+
+    fn read(&self) -> Vec<u64> {
+        self.counts.iter().map(|count| count.load(Ordering::Relaxed)).collect()
+    }
 }
 
 impl HistogramFn for Buckets {
@@ -90,78 +95,53 @@ impl Recorder {
             Series::Histogram(buckets) => Some(buckets),
             Series::Counter(_) | Series::Gauge(_) => None,
         });
-        let counts = |buckets: &Buckets| -> Vec<u64> {
-            buckets.counts.iter().map(|count| count.load(Ordering::Relaxed)).collect()
-        };
         let first = histograms.next()?;
-        let mut sum = counts(first);
+        let mut sum = first.read();
         for histogram in histograms {
-            sum.iter_mut().zip(counts(histogram)).for_each(|(sum, count)| *sum += count);
+            sum.iter_mut().zip(histogram.read()).for_each(|(sum, count)| *sum += count);
         }
         Some((first.bounds, sum))
     }
 
-    /// Renders Prometheus' text format, ordered by name and labels.
-    pub fn render(&self) -> String {
+    /// Returns the current values, ordered by name and labels.
+    pub(super) fn families(&self) -> Vec<Family> {
         let all: BTreeMap<Key, Series> =
             self.0.read().iter().map(|(key, series)| (key.clone(), series.clone())).collect();
-        let (mut text, mut family) = (String::new(), "");
+        let mut families: Vec<Family> = Vec::new();
         for (key, series) in &all {
-            let name = key.name();
-            if name != family {
-                family = name;
-                let (kind, help) = (series.kind(), families::help(name).unwrap_or("No help."));
-                // Writing to a String cannot fail, here and below.
-                let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+            let labels = key.labels().map(|label| (label.key().into(), label.value().into()));
+            let series = snapshot::Series { labels: labels.collect(), value: series.value() };
+            match families.last_mut().filter(|family| family.name == key.name()) {
+                Some(family) => family.series.push(series),
+                None => families.push(Family {
+                    name: key.name().to_owned(),
+                    help: families::help(key.name()).unwrap_or("No help."),
+                    series: vec![series],
+                }),
             }
-            series.write(&mut text, name, &labels(key));
         }
-        text
+        families
+    }
+
+    /// Renders Prometheus' text format, ordered by name and labels.
+    pub fn render(&self) -> String {
+        prometheus::text(&self.families())
     }
 }
 
 impl Series {
-    fn kind(&self) -> &'static str {
+    fn value(&self) -> Value {
+        let of = |bits: &AtomicU64| f64::from_bits(bits.load(Ordering::Relaxed));
         match self {
-            Self::Counter(_) => "counter",
-            Self::Gauge(_) => "gauge",
-            Self::Histogram(_) => "histogram",
+            Self::Counter(count) => Value::Count(count.load(Ordering::Relaxed)),
+            Self::Gauge(bits) => Value::Gauge(of(bits)),
+            Self::Histogram(buckets) => Value::Histogram(snapshot::Histogram {
+                bounds: buckets.bounds,
+                counts: buckets.read(),
+                sum: of(&buckets.sum),
+            }),
         }
     }
-
-    fn write(&self, text: &mut String, name: &str, labels: &str) {
-        let of = |bits: &AtomicU64| f64::from_bits(bits.load(Ordering::Relaxed));
-        let _ = match self {
-            Self::Counter(count) => {
-                writeln!(text, "{name}{} {}", braced(labels), count.load(Ordering::Relaxed))
-            }
-            Self::Gauge(bits) => writeln!(text, "{name}{} {}", braced(labels), of(bits)),
-            Self::Histogram(buckets) => {
-                let (comma, mut count) = (if labels.is_empty() { "" } else { "," }, 0);
-                for (index, bucket) in buckets.counts.iter().enumerate() {
-                    count += bucket.load(Ordering::Relaxed);
-                    let bound = buckets.bounds.get(index).map_or("+Inf".to_owned(), f64::to_string);
-                    let _ =
-                        writeln!(text, "{name}_bucket{{{labels}{comma}le=\"{bound}\"}} {count}");
-                }
-                let labels = braced(labels);
-                let sum = of(&buckets.sum);
-                writeln!(text, "{name}_sum{labels} {sum}\n{name}_count{labels} {count}")
-            }
-        };
-    }
-}
-
-/// Formats labels as `name="value",…`.
-fn labels(key: &Key) -> String {
-    let escaped = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-    let labels =
-        key.labels().map(|label| format!("{}=\"{}\"", label.key(), escaped(label.value())));
-    labels.collect::<Vec<_>>().join(",")
-}
-
-fn braced(labels: &str) -> String {
-    if labels.is_empty() { String::new() } else { format!("{{{labels}}}") }
 }
 
 impl metrics::Recorder for Recorder {

@@ -3,11 +3,12 @@
 //!
 //! Like the log lines, a span has a name, times, ids and the path, but no values from the request.
 
-use std::{sync::OnceLock, time::Duration};
+use std::{process, sync::OnceLock, time::Duration};
 
 use http::{HeaderMap, HeaderName};
+use nix::unistd::gethostname;
 use opentelemetry::{
-    Context,
+    Context, KeyValue,
     propagation::{Extractor, TextMapPropagator},
     trace::{TraceContextExt, TracerProvider as _},
 };
@@ -24,8 +25,8 @@ use tracing_subscriber::{Layer, filter::filter_fn, registry::LookupSpan};
 
 use authority_config::Traces;
 
-/// The name of the service in traces.
-const SERVICE: &str = "agent-authority";
+/// The name of the service in traces and metrics.
+pub(super) const SERVICE: &str = "agent-authority";
 /// How long the process waits for the collector before exiting.
 const LAST_SPANS: Duration = Duration::from_secs(2);
 
@@ -44,12 +45,10 @@ where
     let Some(endpoint) = endpoint else { return Ok(None) };
     let exporter = SpanExporter::builder().with_tonic().with_endpoint(endpoint).build()?;
     let sampler = Sampler::ParentBased(Box::new(Sampler::TraceIdRatioBased(config.ratio)));
-    let version = opentelemetry::KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
-    let resource = Resource::builder().with_service_name(SERVICE).with_attribute(version);
     let provider = SdkTracerProvider::builder()
         .with_batch_exporter(exporter)
         .with_sampler(sampler)
-        .with_resource(resource.build())
+        .with_resource(resource())
         .build();
     let tracer = PROVIDER.get_or_init(|| provider).tracer(SERVICE);
     let layer = tracing_opentelemetry::layer()
@@ -58,6 +57,16 @@ where
         .with_threads(false)
         .with_tracked_inactivity(false);
     Ok(Some(layer.with_filter(filter_fn(is_ours))))
+}
+
+/// Describes this process to a collector: the service, its version, and the host with the process id.
+pub(super) fn resource() -> Resource {
+    let host = gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default();
+    let attributes = [
+        KeyValue::new("service.version", env!("CARGO_PKG_VERSION")),
+        KeyValue::new("service.instance.id", format!("{host}:{}", process::id())),
+    ];
+    Resource::builder().with_service_name(SERVICE).with_attributes(attributes).build()
 }
 
 /// Accepts spans of this service at every level. Spans of libraries and log lines are left out.
