@@ -13,9 +13,17 @@ pub enum Error {
          install one:      script/postgres\n                    \
          (or: apt-get install postgresql, dnf install postgresql-server,\n                     \
          apk add postgresql, pacman -S postgresql, brew install postgresql@17)\n  \
+         or name a folder: AGENT_AUTHORITY_PG_BIN=/path/with/initdb/and/postgres\n  \
          or use another:   DATABASE_URL=postgres://user:password@host/database"
     )]
     NoPrograms,
+    #[error(
+        "AGENT_AUTHORITY_PG_BIN is `{}`, which has no `initdb` and `postgres` of version 14 or newer that \
+         run here; name another folder, or unset it", folder.display()
+    )]
+    NotThere { folder: PathBuf },
+    #[error("{variable} is `{}`, a relative path; give an absolute path, or unset it", folder.display())]
+    Relative { variable: &'static str, folder: PathBuf },
     #[error(
         "the database was created by PostgreSQL {made}, which is not installed; \
          install that version, or choose another --data-dir"

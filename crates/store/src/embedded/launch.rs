@@ -70,8 +70,8 @@ pub(super) fn is_running(place: &ServerFolder) -> Result<bool, Error> {
     Err(Error::Slow { log: tail(&place.log()) })
 }
 
-pub(super) fn launch(place: &ServerFolder, options: &Options) -> Result<Child, Error> {
-    let programs = Programs::find(options.programs.as_deref(), place.version())?;
+pub(super) fn launch(place: &ServerFolder, options: &Options) -> Result<(Child, Programs), Error> {
+    let programs = Programs::find(options.programs.as_deref(), place.version(), place.user)?;
     if place.version().is_none() {
         initialise(place, &programs)?;
     }
@@ -85,7 +85,7 @@ pub(super) fn launch(place: &ServerFolder, options: &Options) -> Result<Child, E
                 std::thread::sleep(PAUSE * 10);
                 process::clear_locks(place).map_err(Error::io("clear", &place.home))?;
             }
-            done => return done,
+            done => return Ok((done?, programs)),
         }
     }
 }

@@ -19,6 +19,7 @@ use super::{
     options::{LOGIN, OWNER, Options, PAUSE},
     place::ServerFolder,
     process,
+    programs::Programs,
 };
 use authority_process::worker::Worker;
 
@@ -36,7 +37,8 @@ pub struct Embedded(Arc<Server>);
 struct Server {
     options: Options,
     place: ServerFolder,
-    is_joined: bool,
+    /// The programs that were started; `None` if the server was already running.
+    programs: Option<Programs>,
     held: Mutex<ServerHandle>,
 }
 
@@ -59,10 +61,14 @@ impl Embedded {
         let _launch = launch_lock(&place)?;
         let users = open_lock(&place, "users.lock")?;
         users.lock_shared().map_err(Error::io("lock", &place.home))?;
-        let is_joined = launch::is_running(&place)?;
-        let child = if is_joined { None } else { Some(launch::launch(&place, &options)?) };
+        let (child, programs) = if launch::is_running(&place)? {
+            (None, None)
+        } else {
+            let (child, programs) = launch::launch(&place, &options)?;
+            (Some(child), Some(programs))
+        };
         let held = Mutex::new(ServerHandle { child, users: Some(users) });
-        Ok(Self(Arc::new(Server { options, place, is_joined, held })))
+        Ok(Self(Arc::new(Server { options, place, programs, held })))
     }
 
     /// Returns the URL for the service.
@@ -103,7 +109,16 @@ impl Embedded {
 
     /// Whether the server was already running.
     pub fn is_joined(&self) -> bool {
-        self.0.is_joined
+        self.0.programs.is_none()
+    }
+
+    /// Returns the version, origin and folder of the server's programs, and the folder of its data,
+    /// for people.
+    pub fn description(&self) -> String {
+        let programs = self.0.programs.as_ref();
+        let programs =
+            programs.map_or("PostgreSQL, already running".to_owned(), Programs::to_string);
+        format!("{programs}, data in {}", self.home().display())
     }
 
     /// Returns the server's process id; `None` if it has died.
@@ -167,7 +182,7 @@ impl Server {
         if launch::is_running(&self.place)? {
             return Ok(Check::Running);
         }
-        held.child = Some(launch::launch(&self.place, &self.options)?);
+        held.child = Some(launch::launch(&self.place, &self.options)?.0);
         Ok(Check::Restarted)
     }
 
