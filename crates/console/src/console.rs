@@ -8,7 +8,7 @@ use axum::Router;
 use http::Extensions;
 
 use crate::{
-    latency::Latency,
+    kit::latency::Latency,
     session::{Cookies, Sessions},
     sign_in::provider::Provider,
 };

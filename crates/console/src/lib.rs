@@ -1,63 +1,26 @@
 //! The console at `/console`: pages for the people who are responsible for agents.
 //!
 //! The server writes the pages, which are complete without a script. A page reads and changes data
-//! only through the service's own operations, with the person's own token (`calls.rs`). The console
+//! only through the service's own operations, with the person's own token (`kit/calls.rs`). The console
 //! therefore never shows or permits more than the API. The browser has only a cookie: tokens stay
-//! in the service (`session/`). The origin of every form is checked (`form.rs`), and values are
-//! shown with their invisible characters (`escape.rs`).
+//! in the service (`session/`). The origin of every form is checked (`kit/form.rs`), and values are
+//! shown with their invisible characters (`kit/escape.rs`).
 
-mod agents;
-mod approvals;
-mod assets;
-mod authority;
-mod budgets;
-mod calls;
-mod chain;
-mod choice;
+mod administration;
 mod console;
-mod credential;
 mod decisions;
 mod dev_provider;
-mod done;
-mod escape;
-mod form;
-mod frame;
-mod keys;
-mod kinds;
-mod known_actions;
-mod latency;
-mod lists;
-mod log;
-mod meanings;
-mod menu;
-mod messages;
-mod names;
-mod notice;
-mod nowhere;
+mod inbox;
+mod kit;
 mod overview;
-mod page;
 mod policies;
-mod problem;
-mod query;
-mod receipts;
-mod records;
-mod rpc;
 mod search;
 mod session;
-mod show;
 mod sign_in;
 mod stop;
-mod tenant;
-mod text;
-mod typed;
-mod unique_json;
-mod unknown_names;
-mod unknown_targets;
-mod view;
-mod webhooks;
 
 pub use console::Console;
-pub use latency::Latency;
+pub use kit::latency::Latency;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -112,13 +75,14 @@ pub fn build(
     let dev_pages =
         provider.map(|provider| DevPages::new(provider, clock.clone(), &public_url).router());
     let settings = &config.console;
-    let provider = match (&config.identity.issuer, &settings.client_id, &dev_pages) {
+    let provider = match (config.sign_in_issuer(), &settings.client_id, &dev_pages) {
         (Some(issuer), Some(client_id), _) => {
             let client = Client {
                 client_id: client_id.clone(),
                 client_secret: settings.client_secret.clone(),
+                scopes: settings.scopes.clone(),
             };
-            Provider::remote(issuer.clone(), client, clock.clone())?
+            Provider::remote(issuer.to_owned(), client, clock.clone())?
         }
         (_, _, Some(pages)) => {
             Provider::development(ISSUER, CLIENT_ID, &public_url, pages.clone(), clock.clone())
@@ -148,23 +112,16 @@ pub fn build(
 impl Console {
     fn router(self) -> Router {
         let pages = Router::new()
-            .merge(assets::router())
+            .merge(kit::assets::router())
             .merge(sign_in::router())
             .merge(overview::router())
-            .merge(tenant::router())
-            .merge(approvals::router())
-            .merge(decisions::router())
             .merge(search::router())
+            .merge(inbox::router())
+            .merge(decisions::router())
             .merge(stop::router())
-            .merge(records::router())
-            .merge(agents::router())
             .merge(policies::router())
-            .merge(webhooks::router())
-            .merge(messages::router())
-            .merge(keys::router())
-            .merge(receipts::router())
-            .merge(log::router())
-            .route("/console/{*rest}", any(nowhere::nowhere));
+            .merge(administration::router())
+            .route("/console/{*rest}", any(kit::nowhere::nowhere));
         pages.with_state(self)
     }
 }

@@ -1,12 +1,9 @@
 //! The policies that denied or held a request, by name and with their advice, as the stages' findings have them.
 
 use authority_ids::EntityRef;
-use authority_model::proto::{
-    registry::{GetPolicyRequest, Policy},
-    runtime::GetDecisionResponse,
-};
+use authority_model::proto::{registry::GetPolicyRequest, runtime::GetDecisionResponse};
 
-use crate::{calls::some_at_once, rpc, text, view::View};
+use crate::kit::{prelude::*, text};
 
 /// One sentence for each policy that gave the decisive reason; none if the role does not read findings.
 pub(super) async fn deciding_policies(view: &View, decision: &GetDecisionResponse) -> Vec<String> {
@@ -32,6 +29,6 @@ async fn name(view: &View, id: EntityRef) -> Option<String> {
         return None;
     }
     let request = GetPolicyRequest { id: id.into() };
-    let read = view.calls.call::<_, Policy>(rpc::GET_POLICY, &request).await;
+    let read = view.calls.call(&request).await;
     read.ok()?.name
 }

@@ -1,23 +1,10 @@
 //! The evidence of a decision: its seal, its place in the log, and the bundle to verify offline.
 
 use authority_ids::DecisionRef;
-use authority_model::proto::evidence::{EvidenceDocument, GetEvidenceRequest, SealDecisionRequest};
-use axum::{
-    extract::Path,
-    response::{IntoResponse, Response},
-};
-use http::{HeaderValue, header};
-use serde_json::Value;
-use tonic::{Code, Status};
+use authority_model::proto::evidence::{GetEvidenceRequest, SealDecisionRequest};
 
 use super::export::saved;
-use crate::{
-    done::see_done,
-    form::Posted,
-    rpc,
-    show::{Moment, short},
-    view::View,
-};
+use crate::kit::prelude::*;
 
 /// Whether a decision is sealed.
 pub(super) enum Seal {
@@ -39,7 +26,7 @@ pub(super) struct Sealed {
 impl Seal {
     pub(super) async fn of(view: &View, decision_id: &DecisionRef) -> Self {
         let request = GetEvidenceRequest { entity_id: decision_id.into(), bundle: false };
-        let read = view.calls.call::<_, EvidenceDocument>(rpc::GET_EVIDENCE, &request).await;
+        let read = view.calls.call(&request).await;
         match read {
             Ok(pack) => Self::read(view, &pack.document),
             Err(status) => match status.code() {
@@ -72,7 +59,7 @@ pub(super) fn bundle_name(decision_id: &DecisionRef) -> String {
 /// `POST /console/decisions/{id}/seal`.
 pub(super) async fn seal(Path(id): Path<DecisionRef>, Posted { view, .. }: Posted) -> Response {
     let request = SealDecisionRequest { decision_id: (&id).into() };
-    let sealed = view.calls.call::<_, EvidenceDocument>(rpc::SEAL_DECISION, &request).await;
+    let sealed = view.calls.call(&request).await;
     view.answer_act(
         "Not sealed",
         sealed.map(|_| see_done(&view, &format!("/console/decisions/{id}"), "seal")),
@@ -83,7 +70,7 @@ pub(super) async fn seal(Path(id): Path<DecisionRef>, Posted { view, .. }: Poste
 pub(super) async fn bundle(view: View, Path(id): Path<DecisionRef>) -> Response {
     let name = bundle_name(&id);
     let request = GetEvidenceRequest { entity_id: id.into(), bundle: true };
-    let read: Result<EvidenceDocument, Status> = view.calls.call(rpc::GET_EVIDENCE, &request).await;
+    let read = view.calls.call(&request).await;
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
     view.answer(read.map(|bundle| saved((kind, bundle.document).into_response(), &name)))
 }

@@ -1,9 +1,8 @@
 //! The bounds that a denied request exceeded, in sentences with both values.
 
 use authority_model::proto::runtime::{ExceededBound, GetDecisionResponse};
-use chrono::{DateTime, Utc};
 
-use crate::{budgets, show::Moment};
+use crate::{administration::budgets, kit::prelude::*};
 
 /// A bound that the request exceeded, for people.
 pub(super) struct Exceeded {

@@ -1,16 +1,11 @@
 //! Downloads: the API's own documents, read with the session's credential.
 
-use axum::{extract::RawQuery, response::Response};
-use http::{HeaderValue, header};
-use tonic::Status;
-
 use super::filter::Filter;
-use crate::{query::Pairs, view::View};
+use crate::kit::prelude::*;
 
 /// `GET /console/decisions/export`: the decisions of a filter with their signed records, a line each, as the API's
 /// export has them. With `format=csv`, as rows without the records.
-pub(super) async fn export(view: View, RawQuery(query): RawQuery) -> Response {
-    let query = Pairs::read(query.unwrap_or_default().as_bytes());
+pub(super) async fn export(view: View, query: Pairs) -> Response {
     let filter = Filter::of(&query);
     let is_csv = query.one("format") == Some("csv");
     // The export has no pages and no facts, and `id` is a parameter of the list's page.

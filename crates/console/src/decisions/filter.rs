@@ -3,14 +3,12 @@
 use authority_decision::Reason;
 use authority_ids::{PrincipalId, TenantId};
 use authority_model::proto::runtime::ListDecisionsRequest;
-use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
+use chrono::{NaiveDate, NaiveTime, TimeDelta};
 
-use crate::{
+use crate::kit::{
     lists::{Chip, ListAddress},
-    query::Pairs,
-    show::{Moment, short},
+    prelude::*,
     text::reason,
-    view::View,
 };
 
 /// Outcomes, and their words in the filter.

@@ -1,28 +1,22 @@
 //! The list of decisions, newest first.
 
-use askama::Template;
 use authority_decision::Reason;
 use authority_ids::{DecisionId, IdParts};
 use authority_model::proto::{
-    registry::{ListPrincipalsRequest, ListPrincipalsResponse},
-    runtime::{DecisionSummary, ListDecisionsResponse},
+    registry::ListPrincipalsRequest,
+    runtime::{DecisionSummary, RequestFact},
 };
-use axum::{extract::RawQuery, response::Response};
-use http::StatusCode;
-use tonic::Status;
 
 use super::filter::{Filter, OUTCOMES, SPANS};
 use crate::{
-    choice::Choice,
-    frame::{Frame, Section},
-    lists::{Chip, ListAddress, ListLink, Pages},
+    kit::{
+        choice::Choice,
+        lists::{Chip, ListAddress, ListLink, Pages},
+        prelude::*,
+        show::decided_amount,
+        text::{outcome, policy, reason},
+    },
     overview::{Shown, last_day},
-    page::{page, see},
-    query::{Pairs, encoded},
-    rpc,
-    show::{Amount, Moment, decided_amount, short},
-    text::{outcome, reason},
-    view::View,
 };
 
 const PAGE: i32 = 50;
@@ -36,7 +30,11 @@ struct Item {
     tenant: Option<String>,
     action: String,
     amount: Option<Amount>,
+    /// The payee or, without one, the first other party that the tool declares.
+    to: Option<String>,
+    purpose: String,
     word: &'static str,
+    /// The policies that held the action, or the sentence of the reason code.
     reason: String,
     code: String,
     at: Option<Moment>,
@@ -63,8 +61,7 @@ struct DecisionsPage {
     query: String,
 }
 
-pub(super) async fn list(view: View, RawQuery(query): RawQuery) -> Response {
-    let query = Pairs::read(query.unwrap_or_default().as_bytes());
+pub(super) async fn list(view: View, query: Pairs) -> Response {
     if let Some(id) = query.one("id").map(str::trim) {
         return see(&of_id(id));
     }
@@ -88,7 +85,7 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
     let mut request = filter.request(view);
     request.limit = Some(PAGE);
     request.page_token = query.text("page").to_owned();
-    let listed: ListDecisionsResponse = view.calls.call(rpc::LIST_DECISIONS, &request).await?;
+    let listed = view.calls.call(&request).await?;
     let shows_all = view.tenant().is_none();
     let items = listed.decisions.into_iter().map(|decision| item(view, decision, shows_all));
     let address = filter.address();
@@ -123,12 +120,30 @@ fn item(view: &View, decision: DecisionSummary, shows_all: bool) -> Item {
         agent: short(&decision.subject).to_owned(),
         tenant: shows_all.then(|| short(&decision.tenant_id).to_owned()),
         amount: decided_amount(&decision),
+        to: party(&decision.facts),
         word: outcome(decision.decision),
-        reason: reason(&decision.reason_code),
+        reason: why(&decision),
+        purpose: decision.purpose.unwrap_or_default(),
         at: Moment::of_time(decision.evaluated_at, view.now),
         id: decision.decision_id,
         action: decision.action,
         code: decision.reason_code,
+    }
+}
+
+/// The party of a request. An account or a document is none.
+fn party(facts: &[RequestFact]) -> Option<String> {
+    let value = |role: &str| facts.iter().find(|fact| fact.role == role);
+    let fact = ["payee", "recipient", "target"].into_iter().find_map(value)?;
+    Some(fact.value.clone())
+}
+
+/// The reason of a decision, for people.
+fn why(decision: &DecisionSummary) -> String {
+    let names = decision.policies.iter().map(|name| policy(name, None));
+    match names.collect::<Vec<_>>().join(", ") {
+        names if names.is_empty() => reason(&decision.reason_code),
+        names => format!("Held by {names}"),
     }
 }
 
@@ -143,7 +158,7 @@ async fn agents(view: &View, filter: &Filter) -> Vec<Choice> {
         limit: Some(PROPOSED),
         ..ListPrincipalsRequest::default()
     };
-    let listed = view.calls.call::<_, ListPrincipalsResponse>(rpc::LIST_PRINCIPALS, &request).await;
+    let listed = view.calls.call(&request).await;
     let Ok(listed) = listed else { return Vec::new() };
     if listed.next_page_token.is_some() || listed.principals.is_empty() {
         return Vec::new();

@@ -3,9 +3,8 @@
 use authority_model::proto::runtime::GetDecisionResponse;
 
 use crate::{
-    approvals::{self, Act, approving, askers},
-    rpc,
-    view::View,
+    inbox::{self, Act, approving, askers},
+    kit::prelude::*,
 };
 
 /// The people of a decision.
@@ -20,7 +19,7 @@ impl People {
     pub(super) async fn of(view: &View, decision: &GetDecisionResponse) -> Self {
         let id = decision.approval_id.as_deref().filter(|_| view.may(rpc::GET_APPROVAL));
         let Some(id) = id else { return Self::default() };
-        let Ok(approval) = approvals::read(view, id).await else { return Self::default() };
+        let Ok(approval) = inbox::read(view, id).await else { return Self::default() };
         let was_permitted = approval.used_by.as_deref() == Some(decision.decision_id.as_str());
         let approved_by = if was_permitted { approving(view, &approval) } else { Vec::new() };
         Self { approved_by, asked_by: askers(view, &approval).await }

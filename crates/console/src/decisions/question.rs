@@ -2,7 +2,8 @@
 //! digest.
 
 use authority_model::proto::runtime::GetDecisionResponse;
-use serde_json::{Map, Value};
+
+use crate::kit::prelude::*;
 
 /// A decision's question.
 pub(super) struct Question {

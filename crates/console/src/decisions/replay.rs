@@ -1,21 +1,9 @@
 //! Replay: a sealed decision is made again. The signed result compares both.
 
-use askama::Template;
 use authority_ids::DecisionRef;
-use authority_model::proto::evidence::{EvidenceDocument, MintReplayProofRequest};
-use axum::{extract::Path, response::Response};
-use http::StatusCode;
-use serde_json::Value;
-use tonic::Status;
+use authority_model::proto::evidence::MintReplayProofRequest;
 
-use crate::{
-    form::Posted,
-    frame::{Frame, Section},
-    page::page,
-    rpc,
-    show::short,
-    view::View,
-};
+use crate::kit::prelude::*;
 
 /// The possible sources of a repeated decision, with their descriptions.
 pub(super) const MODES: [(&str, &str); 2] = [
@@ -56,7 +44,7 @@ async fn replayed(view: &View, id: &DecisionRef, mode: &str) -> Result<Response,
         mode: (!mode.is_empty()).then(|| mode.to_owned()),
         ..MintReplayProofRequest::default()
     };
-    let minted: EvidenceDocument = view.calls.call(rpc::MINT_REPLAY_PROOF, &request).await?;
+    let minted = view.calls.call(&request).await?;
     let unreadable = |_| Status::internal("the replay proof cannot be read");
     let proof: Value = serde_json::from_str(&minted.document).map_err(unreadable)?;
     let text = |value: &Value| value.as_str().map(str::to_owned);

@@ -2,7 +2,10 @@
 
 use authority_model::proto::runtime::Stage;
 
-use crate::{records::Link, text::CodeWithMeaning, view::View};
+use crate::{
+    administration::records::Link,
+    kit::{text::CodeWithMeaning, view::View},
+};
 
 /// A stage of the pipeline, for people.
 pub(crate) struct StageView {

@@ -6,8 +6,10 @@ use authority_api::identity::dev_provider::Holder;
 use authority_crypto::{equal, random, sha256};
 use authority_process::clock::Clock;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use parking_lot::Mutex;
+
+use crate::kit::prelude::*;
 
 const LASTS: TimeDelta = TimeDelta::minutes(1);
 

@@ -3,29 +3,21 @@
 
 mod codes;
 
-use askama::Template;
+use std::sync::Arc;
+
 use authority_api::identity::dev_provider::{DevProvider, Holder, ISSUER};
 use authority_crypto::random;
 use authority_ids::{TenantId, TenantRef};
 use authority_process::clock::Clock;
 use axum::{
-    Router,
     body::Bytes,
     extract::{RawQuery, State},
-    response::{IntoResponse, Response},
-    routing::{get, post},
-};
-use http::{HeaderValue, StatusCode, header};
-use serde_json::{Value, json};
-use std::sync::Arc;
-
-use crate::{
-    assets::VERSION,
-    notice::Notice,
-    page::{page, see},
-    query::{Pairs, encoded},
+    routing::post,
 };
 use codes::{Codes, Grant};
+use serde_json::json;
+
+use crate::kit::{assets::VERSION, prelude::*};
 
 /// The console's client.
 pub(crate) const CLIENT_ID: &str = "authority-console";

@@ -10,22 +10,10 @@ mod usage;
 
 pub(crate) use usage::{Shown, Usage, last_day, of_agent};
 
-use askama::Template;
-use axum::{
-    Router,
-    response::{Redirect, Response},
-    routing::get,
-};
-use http::StatusCode;
-
-use crate::{
-    Console,
-    frame::{Frame, Section},
-    latency::LatencyShown,
-    page::page,
-    view::View,
-};
+use axum::response::Redirect;
 use numbers::{Number, numbers};
+
+use crate::kit::{latency::LatencyShown, prelude::*};
 
 pub(crate) fn router() -> Router<Console> {
     Router::new()

@@ -3,21 +3,14 @@
 
 use authority_model::proto::{
     approval::{ListApprovalsRequest, ListApprovalsResponse},
-    delegation::{ListDelegationsRequest, ListDelegationsResponse},
-    events::{
-        ListMessageChannelsRequest, ListMessageChannelsResponse, ListWebhookEndpointsRequest,
-        ListWebhookEndpointsResponse, MessageChannel,
-    },
-    keys::{ListApiKeysRequest, ListApiKeysResponse},
-    registry::{
-        ListQuarantinesRequest, ListQuarantinesResponse, ListStopSignalsRequest,
-        ListStopSignalsResponse,
-    },
+    delegation::ListDelegationsRequest,
+    events::{ListMessageChannelsRequest, ListWebhookEndpointsRequest, MessageChannel},
+    keys::ListApiKeysRequest,
+    registry::{ListQuarantinesRequest, ListStopSignalsRequest},
 };
-use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
-use tonic::Status;
+use chrono::{SecondsFormat, TimeDelta};
 
-use crate::{query::encoded, rpc, show::Moment, view::View};
+use crate::kit::prelude::*;
 
 /// How long before its end a key or a delegation is counted, in days.
 const ENDING_DAYS: i64 = 14;
@@ -105,7 +98,7 @@ async fn pending(view: &View, for_me: bool) -> Result<ListApprovalsResponse, Sta
         for_me,
         ..ListApprovalsRequest::default()
     };
-    view.calls.call(rpc::LIST_APPROVALS, &request).await
+    view.calls.call(&request).await
 }
 
 /// The stop signals and quarantines in force.
@@ -128,10 +121,7 @@ async fn stopped(view: &View) -> Option<Number> {
         count: true,
         ..ListQuarantinesRequest::default()
     };
-    let counted = tokio::try_join!(
-        view.calls.call::<_, ListStopSignalsResponse>(rpc::LIST_STOP_SIGNALS, &signals),
-        view.calls.call::<_, ListQuarantinesResponse>(rpc::LIST_QUARANTINES, &quarantines)
-    );
+    let counted = tokio::try_join!(view.calls.call(&signals), view.calls.call(&quarantines));
     let counted = counted.map(|(signals, quarantines)| {
         signals.total.unwrap_or_default() + quarantines.total.unwrap_or_default()
     });
@@ -150,8 +140,7 @@ async fn failing(view: &View) -> Option<Number> {
         count: true,
         ..ListWebhookEndpointsRequest::default()
     };
-    let listed: Result<ListWebhookEndpointsResponse, Status> =
-        view.calls.call(rpc::LIST_WEBHOOK_ENDPOINTS, &request).await;
+    let listed = view.calls.call(&request).await;
     let counted = listed.map(|listed| listed.total.unwrap_or_default());
     let address = "/console/records/webhook-endpoints?m.failing=true".to_owned();
     Some(Number::of("Failing webhook endpoints", counted, address))
@@ -163,8 +152,7 @@ async fn failing_channels(view: &View) -> Option<Number> {
     if !view.may(rpc::LIST_MESSAGE_CHANNELS) {
         return None;
     }
-    let listed: Result<ListMessageChannelsResponse, Status> =
-        view.calls.call(rpc::LIST_MESSAGE_CHANNELS, &ListMessageChannelsRequest {}).await;
+    let listed = view.calls.call(&ListMessageChannelsRequest {}).await;
     let channels = listed.map(|listed| listed.message_channels);
     if channels.as_ref().is_ok_and(Vec::is_empty) {
         return None;
@@ -202,8 +190,7 @@ async fn ending_keys(view: &View) -> Option<Number> {
         count: true,
         ..ListApiKeysRequest::default()
     };
-    let listed: Result<ListApiKeysResponse, Status> =
-        view.calls.call(rpc::LIST_API_KEYS, &request).await;
+    let listed = view.calls.call(&request).await;
     let counted = listed.map(|listed| listed.total.unwrap_or_default());
     let address = list_of_ending(view, "api-keys", "m.status=active");
     Some(Number::of("API keys that expire within 14 days", counted, address))
@@ -223,8 +210,7 @@ async fn ending_delegations(view: &View) -> Option<Number> {
         count: true,
         ..ListDelegationsRequest::default()
     };
-    let listed: Result<ListDelegationsResponse, Status> =
-        view.calls.call(rpc::LIST_DELEGATIONS, &request).await;
+    let listed = view.calls.call(&request).await;
     let counted = listed.map(|listed| listed.total.unwrap_or_default());
     let address = list_of_ending(view, "delegations", "m.state=active");
     Some(Number::of("Delegations that expire within 14 days", counted, address))

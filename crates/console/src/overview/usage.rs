@@ -7,17 +7,10 @@ use authority_model::{
     },
     wire::Time,
 };
-use chrono::{DateTime, DurationRound, SecondsFormat, TimeDelta, Utc};
-use tonic::Status;
+use chrono::{DurationRound, SecondsFormat, TimeDelta};
 
 use super::chart::{CLASSES, Chart, Counts};
-use crate::{
-    query::encoded,
-    rpc,
-    show::{Moment, short},
-    text::reason,
-    view::View,
-};
+use crate::kit::{prelude::*, text::reason};
 
 /// The number of reasons and agents shown.
 const TOP: i32 = 5;
@@ -188,14 +181,11 @@ async fn read(
     let most_denied = async {
         match agent {
             Some(_) => Ok(RankUsageResponse::default()),
-            None => view.calls.call::<_, RankUsageResponse>(rpc::RANK_USAGE, &agents).await,
+            None => view.calls.call(&agents).await,
         }
     };
-    let (listed, reasons, agents) = tokio::try_join!(
-        view.calls.call::<_, ListUsageResponse>(rpc::LIST_USAGE, &listed),
-        view.calls.call::<_, RankUsageResponse>(rpc::RANK_USAGE, &reasons),
-        most_denied
-    )?;
+    let (listed, reasons, agents) =
+        tokio::try_join!(view.calls.call(&listed), view.calls.call(&reasons), most_denied)?;
     // Each response was counted up to its own time.
     let until =
         |counted: Option<Time>| counted.and_then(Time::moment).unwrap_or(begins).max(begins);

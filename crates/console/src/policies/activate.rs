@@ -1,31 +1,15 @@
 //! The second step of an activation: the text, and its effect on the last decisions.
 
-use askama::Template;
 use authority_crypto::sha256;
 use authority_decision::diff::{self, Line};
 use authority_ids::EntityRef;
 use authority_model::proto::registry::ActivatePolicyRequest;
-use axum::{
-    extract::{Path, RawQuery},
-    response::Response,
-};
-use http::StatusCode;
-use tonic::{Code, Status};
 
 use super::{
     present::{Present, address, change, name, versions},
     trial::Trial,
 };
-use crate::{
-    done::see_done,
-    form::{Posted, idempotency_key},
-    frame::{Frame, Section},
-    page::page,
-    query::Pairs,
-    rpc, typed,
-    unknown_targets::unknown_targets,
-    view::View,
-};
+use crate::kit::{prelude::*, typed, unknown_targets::unknown_targets};
 
 #[derive(Template)]
 #[template(path = "policy_activate.html")]
@@ -167,12 +151,7 @@ fn digest(text: &str) -> String {
     hex::encode(sha256(text.as_bytes()))
 }
 
-pub(super) async fn confirm(
-    view: View,
-    Path(id): Path<EntityRef>,
-    RawQuery(query): RawQuery,
-) -> Response {
-    let query = Pairs::read(query.unwrap_or_default().as_bytes());
+pub(super) async fn confirm(view: View, Path(id): Path<EntityRef>, query: Pairs) -> Response {
     let confirmed = async {
         let candidate = Candidate::read(&view, &id, query.text("version")).await?;
         candidate.confirmation(&view, StatusCode::OK, None)

@@ -6,19 +6,11 @@ use authority_ids::DecisionRef;
 use authority_model::proto::{
     registry::Policy,
     runtime::{
-        CandidatePolicy, ChangedDecision, GetDecisionResponse, ImpactPoliciesRequest,
-        ImpactPoliciesResponse, InspectDecisionRequest, Outcome,
+        CandidatePolicy, ChangedDecision, ImpactPoliciesRequest, InspectDecisionRequest, Outcome,
     },
 };
-use tonic::Status;
 
-use crate::{
-    calls::some_at_once,
-    rpc,
-    show::{Amount, Moment, counted, short},
-    text,
-    view::View,
-};
+use crate::kit::{prelude::*, text};
 
 /// The number of newest decisions against which a text is run.
 const LAST: i32 = 200;
@@ -112,7 +104,7 @@ pub(super) async fn of_change(
     request.tenant_id = Some(policy.tenant_id.clone());
     request.last = Some(LAST);
     request.compared_with = Some("present".to_owned());
-    let found: ImpactPoliciesResponse = view.calls.call(rpc::IMPACT_POLICIES, &request).await?;
+    let found = view.calls.call(&request).await?;
     let mut changed: Vec<_> = found.changed.into_iter().map(|one| changed(view, one)).collect();
     let newest = changed.iter().take(AMOUNTS).map(|changed| changed.id.clone());
     let amounts = some_at_once(newest.map(|id| amount(view, id))).await;
@@ -148,7 +140,7 @@ async fn amount(view: &View, decision_id: DecisionRef) -> Option<Amount> {
         return None;
     }
     let request = InspectDecisionRequest { decision_id: decision_id.into(), context: true };
-    let read = view.calls.call::<_, GetDecisionResponse>(rpc::INSPECT_DECISION, &request).await;
+    let read = view.calls.call(&request).await;
     Amount::of(&read.ok()?.context?.value?.0)
 }
 

@@ -1,8 +1,10 @@
-//! A version of a policy's text in the list of versions, with its author and its last activation.
+//! A version of a policy's text in the list of versions, with its author, its last activation and its
+//! last observation.
 
 use authority_model::proto::registry::PolicyVersion;
 
-use crate::{show::Moment, view::View};
+use super::observe::Observed;
+use crate::kit::prelude::*;
 
 /// A version of the text, in the list.
 pub(super) struct Listed {
@@ -13,6 +15,7 @@ pub(super) struct Listed {
     /// Whether the page compares it.
     pub(super) shown: bool,
     pub(super) activation: Option<Activation>,
+    pub(super) observed: Option<Observed>,
 }
 
 /// The last activation of a version: time, author and reason, and the time at which another version
@@ -34,6 +37,7 @@ impl Listed {
             in_force: in_force == Some(version.version),
             shown: false,
             activation: Activation::of(version, view),
+            observed: version.observation.as_ref().and_then(|one| Observed::of(one, view)),
         }
     }
 }

@@ -8,7 +8,8 @@ mod activate;
 mod impact;
 mod listed;
 mod new;
-mod one;
+mod observe;
+mod policy;
 mod present;
 mod request;
 mod retire;
@@ -16,17 +17,19 @@ mod scope;
 mod starts;
 mod trial;
 
-use axum::{Router, routing::get};
+use axum::routing::post;
 
-use crate::{Console, page::see};
+use crate::kit::prelude::*;
 
 pub(crate) fn router() -> Router<Console> {
     Router::new()
         .route("/console/policies", get(async || see("/console/records/policies")))
         .route("/console/policies/new", get(new::show).post(new::send))
         .route("/console/policies/try", get(request::show).post(request::send))
-        .route("/console/policies/{id}", get(one::show).post(one::write))
+        .route("/console/policies/{id}", get(policy::show).post(policy::write))
         .route("/console/policies/{id}/activate", get(activate::confirm).post(activate::act))
+        .route("/console/policies/{id}/observe", post(observe::begin))
+        .route("/console/policies/{id}/unobserve", post(observe::end))
         .route("/console/policies/{id}/retire", get(retire::confirm).post(retire::act))
         .route("/console/policies/{id}/scope", get(scope::show).post(scope::try_out))
 }

@@ -1,15 +1,11 @@
 //! A new policy: six texts to begin with, an editor, and the text's check and effect before
 //! the policy is created as a draft.
 
-use askama::Template;
 use authority_ids::TenantId;
 use authority_model::proto::{
     registry::{CreatePolicyRequest, Policy},
     runtime::{CandidatePolicy, ImpactPoliciesRequest},
 };
-use axum::{extract::RawQuery, response::Response};
-use http::StatusCode;
-use tonic::Status;
 
 use super::{
     impact,
@@ -18,17 +14,8 @@ use super::{
     trial::Trial,
 };
 use crate::{
-    done::see_done,
-    escape,
-    form::{Posted, idempotency_key},
-    frame::{Frame, Section},
-    page::page,
-    problem::{Problem, refused},
-    query::Pairs,
-    records::only_tenant,
-    rpc, typed,
-    unknown_targets::unknown_targets,
-    view::View,
+    administration::records::only_tenant,
+    kit::{escape, prelude::*, typed, unknown_targets::unknown_targets},
 };
 
 const NOT_CREATED: &str = "Not created";
@@ -53,8 +40,7 @@ struct NewPage {
     key: String,
 }
 
-pub(super) async fn show(view: View, RawQuery(query): RawQuery) -> Response {
-    let query = Pairs::read(query.unwrap_or_default().as_bytes());
+pub(super) async fn show(view: View, query: Pairs) -> Response {
     view.answer(shown(&view, &query).await)
 }
 
@@ -81,8 +67,7 @@ async fn sent(view: &View, form: &Pairs) -> Result<Response, Status> {
     found.unknown = unknown_targets(view, &found.policy.tenant_id, &found.policy.applies_to).await;
     if form.text("do") == "create" {
         let request = CreatePolicyRequest { policy: Some(found.policy.clone()) };
-        let created: Result<Policy, Status> =
-            view.calls.call_once(rpc::CREATE_POLICY, &request, form.one("key")).await;
+        let created = view.calls.call_once(&request, form.one("key")).await;
         return match created {
             Ok(policy) => Ok(see_done(view, &address(&policy.id), "save")),
             Err(status) => found.refused(view, &status, NOT_CREATED).await,

@@ -2,12 +2,11 @@
 
 use authority_ids::EntityRef;
 use authority_model::proto::registry::{
-    GetPolicyRequest, ListPolicyVersionsRequest, ListPolicyVersionsResponse, Policy, PolicyVersion,
+    GetPolicyRequest, ListPolicyVersionsRequest, Policy, PolicyVersion,
 };
 use prost::Message;
-use tonic::Status;
 
-use crate::{calls::Answer, query::encoded, rpc, view::View};
+use crate::kit::{calls::Answer, prelude::*};
 
 /// The address of the page with a policy's text.
 pub(crate) fn address(id: &str) -> String {
@@ -68,8 +67,7 @@ pub(super) async fn versions(view: &View, id: &EntityRef) -> Result<Vec<PolicyVe
     let mut request = ListPolicyVersionsRequest { id: id.into(), ..<_>::default() };
     let mut versions = Vec::new();
     loop {
-        let listed: ListPolicyVersionsResponse =
-            view.calls.call(rpc::LIST_POLICY_VERSIONS, &request).await?;
+        let listed = view.calls.call(&request).await?;
         versions.extend(listed.versions);
         let Some(next) = listed.next_page_token else { break };
         request.page_token = next;
@@ -85,5 +83,5 @@ pub(super) fn rows(view: &View, id: &str) -> Option<String> {
 }
 
 pub(super) fn name(policy: &Policy) -> String {
-    policy.name.clone().unwrap_or_else(|| crate::show::short(&policy.id).to_owned())
+    policy.name.clone().unwrap_or_else(|| crate::kit::show::short(&policy.id).to_owned())
 }

@@ -1,7 +1,7 @@
 //! Tries one request: its outcome and the reason, under the policies in force or with a policy's
 //! newest text. The trial is not recorded, and changes no limit.
 
-use askama::Template;
+use authority_api::unique_json;
 use authority_model::{
     proto::{
         registry::Policy,
@@ -11,25 +11,15 @@ use authority_model::{
     },
     wire::Json,
 };
-use axum::{extract::RawQuery, response::Response};
-use http::StatusCode;
-use serde_json::{Map, Value};
-use tonic::Status;
 
 use super::present::{Present, name};
 use crate::{
+    administration::records::{Picker, only_tenant, proposals},
     decisions::{StageView, step},
-    form::Posted,
-    frame::{Frame, Section},
-    page::page,
-    problem::{Problem, refused},
-    query::Pairs,
-    records::{Picker, only_tenant, proposals},
-    rpc,
-    show::counted,
-    text::{CodeWithMeaning, outcome},
-    unique_json,
-    view::View,
+    kit::{
+        prelude::*,
+        text::{CodeWithMeaning, outcome},
+    },
 };
 
 /// The fields of the form, besides the context as JSON.
@@ -153,8 +143,7 @@ async fn picker(view: &View, tenant: Option<&str>, what: &'static str) -> Picker
     Picker { id: format!("list-{what}"), options: proposals(view, tenant, what).await }
 }
 
-pub(super) async fn show(view: View, RawQuery(query): RawQuery) -> Response {
-    let query = Pairs::read(query.unwrap_or_default().as_bytes());
+pub(super) async fn show(view: View, query: Pairs) -> Response {
     view.answer(TryPage::of(&view, query).await.map(|shown| page(StatusCode::OK, &shown)))
 }
 
@@ -181,7 +170,7 @@ async fn sent(view: &View, form: Pairs) -> Result<Response, Status> {
         candidate_policies: candidate.into_iter().collect(),
         ..SimulateDecisionRequest::default()
     };
-    let answer = view.calls.call(rpc::SIMULATE_DECISION, &request).await;
+    let answer = view.calls.call(&request).await;
     let code = match answer {
         Ok(answer) => {
             shown.outcome = Some(found(view, answer));

@@ -1,31 +1,17 @@
 //! The second step of retiring a policy, which is final. It shows the last decisions without the
 //! policy.
 
-use askama::Template;
 use authority_ids::EntityRef;
 use authority_model::{
     proto::registry::{Policy, UpdatePolicyRequest},
     wire::FieldMask,
 };
-use axum::{extract::Path, response::Response};
-use http::StatusCode;
-use tonic::{Code, Status};
 
 use super::{
     impact::{self, Impact},
     present::{Present, address, change, name},
 };
-use crate::{
-    done::see_done,
-    form::{Posted, idempotency_key},
-    frame::{Frame, Section},
-    page::page,
-    problem::refused,
-    query::Pairs,
-    rpc,
-    typed::is_named,
-    view::View,
-};
+use crate::kit::{prelude::*, typed::is_named};
 
 const RETIRED: &str = "retired";
 const NOT_RETIRED: &str = "Not retired";

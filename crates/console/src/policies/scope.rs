@@ -1,31 +1,17 @@
 //! Targets and times of an active policy, tried before they change. Targets are separate records,
 //! and the times are members of the policy's record. A change of either applies immediately.
 
-use askama::Template;
 use authority_ids::EntityRef;
 use authority_model::proto::{
     registry::Policy,
     runtime::{CandidatePolicy, ImpactPoliciesRequest},
 };
-use axum::{extract::Path, response::Response};
-use http::StatusCode;
-use tonic::Status;
 
 use super::{
     impact::{self, Impact},
     present::{Present, address, name, rows},
 };
-use crate::{
-    form::Posted,
-    frame::{Frame, Section},
-    page::page,
-    problem::Problem,
-    query::{Pairs, encoded},
-    rpc,
-    show::Moment,
-    unknown_targets::unknown_targets,
-    view::View,
-};
+use crate::kit::{prelude::*, unknown_targets::unknown_targets};
 
 /// The target that every request matches.
 const EVERYWHERE: &str = "*";

@@ -1,12 +1,9 @@
 //! The check of a text: its validity and its effect.
 
-use authority_model::proto::registry::{
-    Policy, PolicyProblem, ValidatePolicyRequest, ValidatePolicyResponse,
-};
-use tonic::Status;
+use authority_model::proto::registry::{Policy, PolicyProblem, ValidatePolicyRequest};
 
 use super::impact::{self, Impact};
-use crate::{rpc, view::View};
+use crate::kit::prelude::*;
 
 /// The result of checking a text.
 #[derive(Default)]
@@ -80,7 +77,7 @@ impl Trial {
             target_class: None,
             tenant_id: Some(policy.tenant_id.clone()),
         };
-        let found: ValidatePolicyResponse = view.calls.call(rpc::VALIDATE_POLICY, &request).await?;
+        let found = view.calls.call(&request).await?;
         Ok(Self {
             checked: true,
             problems: Fault::all(&found.problems, cedar),

@@ -2,24 +2,11 @@
 
 mod results;
 
-use askama::Template;
 use authority_ids::{DecisionId, IdParts};
 use authority_model::proto::runtime::{SearchRequest, SearchResponse};
-use axum::{Router, extract::RawQuery, response::Response, routing::get};
-use http::StatusCode;
-use tonic::{Code, Status};
+use results::{Group, groups, page_of_id};
 
-use crate::{
-    Console,
-    frame::{Frame, Section},
-    page::{page, see},
-    problem::{Problem, refused},
-    query::{Pairs, encoded},
-    rpc,
-    show::{Moment, short},
-    view::View,
-};
-use results::{Group, groups};
+use crate::kit::prelude::*;
 
 pub(crate) fn router() -> Router<Console> {
     Router::new().route("/console/search", get(search))
@@ -40,8 +27,7 @@ struct SearchPage {
     indexed_until: Option<Moment>,
 }
 
-async fn search(view: View, RawQuery(query): RawQuery) -> Response {
-    let query = Pairs::read(query.unwrap_or_default().as_bytes());
+async fn search(view: View, query: Pairs) -> Response {
     let sought = query.text("q").trim();
     if let Some(path) = of_id(&view, sought) {
         return see(&path);
@@ -68,7 +54,7 @@ async fn found(view: &View, sought: &str) -> Result<Response, Status> {
         SearchRequest { q: sought.to_owned(), tenant_id: view.shown_tenant().map(String::from) };
     let answer = match sought {
         "" => Ok(SearchResponse::default()),
-        _ => view.calls.call(rpc::SEARCH, &request).await,
+        _ => view.calls.call(&request).await,
     };
     let (answer, problem) = match answer {
         Ok(answer) => (answer, None),
@@ -78,6 +64,9 @@ async fn found(view: &View, sought: &str) -> Result<Response, Status> {
         }
         Err(status) => return Err(status),
     };
+    if let Some(path) = page_of_id(sought, &answer) {
+        return Ok(see(&path));
+    }
     let title =
         if sought.is_empty() { "Search".to_owned() } else { format!("“{sought}”: search") };
     let shown = SearchPage {

@@ -4,13 +4,11 @@ use authority_model::proto::runtime::{
     FoundApproval, FoundDecision, FoundPrincipal, FoundRecord, SearchResponse,
 };
 
-use crate::{
+use crate::kit::{
     kinds::Kind,
-    names::{called, is_agent},
-    query::encoded,
-    show::{Moment, short},
+    names::is_agent,
+    prelude::*,
     text::{capitalized, outcome, reason, state},
-    view::View,
 };
 
 /// Results of the same sort.
@@ -34,6 +32,24 @@ pub(super) struct Found {
     pub(super) word: (String, String),
     pub(super) about: String,
     pub(super) at: Option<Moment>,
+}
+
+/// The page of the record with this id, if nothing else has the text. A request can have a record's
+/// id as a fact.
+pub(super) fn page_of_id(sought: &str, answer: &SearchResponse) -> Option<String> {
+    if !answer.decisions.is_empty() || !answer.approvals.is_empty() {
+        return None;
+    }
+    let principals = answer.principals.iter().map(|found| &found.principal_id);
+    let mut ids = principals.chain(answer.records.iter().map(|found| &found.record_id));
+    ids.find(|id| *id == sought).and_then(|id| page_of(id))
+}
+
+/// The page of a record: for an agent the page of its authority.
+fn page_of(id: &str) -> Option<String> {
+    let kind = Kind::of_id(id)?;
+    let own = kind.own_page(id).filter(|_| is_agent(id));
+    Some(own.map_or_else(|| kind.address(id), |(path, _)| path))
 }
 
 /// The groups with results.
@@ -95,11 +111,10 @@ fn approval(view: &View, found: FoundApproval) -> Found {
 }
 
 fn principal(view: &View, found: FoundPrincipal) -> Found {
-    let place = if is_agent(&found.principal_id) { "agents" } else { "records/principals" };
     let name = called(&found.principal_id, &found.display_name).to_owned();
     let display_name = Some(found.display_name).filter(|other| *other != name);
     Found {
-        path: Some(format!("/console/{place}/{}", encoded(&found.principal_id))),
+        path: page_of(&found.principal_id),
         name,
         code: String::new(),
         word: (format!("state {}", found.state), capitalized(&found.state)),
@@ -109,10 +124,9 @@ fn principal(view: &View, found: FoundPrincipal) -> Found {
 }
 
 fn record(view: &View, found: FoundRecord) -> Found {
-    let kind = Kind::of_id(&found.record_id);
     let tenant = found.tenant_id.map(|tenant| of_tenant(view, &tenant)).unwrap_or_default();
     Found {
-        path: kind.map(|kind| kind.address(&found.record_id)),
+        path: page_of(&found.record_id),
         name: found.name.unwrap_or_else(|| short(&found.record_id).to_owned()),
         code: String::new(),
         word: (String::new(), String::new()),

@@ -1,6 +1,7 @@
 //! The sessions of signed-in people. A browser has only a cookie, never a token.
 
 mod cookie;
+pub(crate) mod credential;
 mod opened;
 mod row;
 mod store;

@@ -35,6 +35,9 @@ pub(crate) struct Tokens {
     /// Tenant and role at the sign-in (`credential::role_of`). `None` in sessions of older releases.
     #[serde(default)]
     pub(crate) role: Option<String>,
+    /// The issuer of the sign-in, which gets `refresh`. Empty in sessions of older releases.
+    #[serde(default)]
+    pub(crate) issuer: String,
 }
 
 /// A session as stored.

@@ -1,12 +1,9 @@
 //! The provider's answer. Its code is exchanged for tokens, and these begin a session.
 
 use authority_api::identity::{Caller, Error as IdentityError, IdClaims, OTHER_SIGN_IN};
-use axum::{
-    extract::{FromRequestParts as _, RawQuery, State},
-    response::Response,
-};
-use chrono::{DateTime, Utc};
-use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
+use authority_crypto::equal;
+use axum::extract::{FromRequestParts as _, State};
+use http::request::Parts;
 
 use super::{
     failed::{TITLE, failed},
@@ -14,15 +11,13 @@ use super::{
     started::Started,
 };
 use crate::{
-    Console,
-    credential::{is_person, role_of},
-    notice::Notice,
-    page::see,
-    query::Pairs,
-    session::{Cookie, NewSession, Tokens, digest, new_value},
-    view::View,
+    kit::prelude::*,
+    session::{
+        Cookie, NewSession, Tokens,
+        credential::{is_person, role_of},
+        digest, new_value,
+    },
 };
-use authority_crypto::equal;
 
 /// The maximum length of a code, in bytes. Providers issue codes of some hundred bytes.
 const LONGEST_CODE: usize = 4096;
@@ -36,12 +31,7 @@ impl From<Response> for Refused {
     }
 }
 
-pub(super) async fn arrive(
-    State(console): State<Console>,
-    RawQuery(query): RawQuery,
-    parts: Parts,
-) -> Response {
-    let query = Pairs::read(query.unwrap_or_default().as_bytes());
+pub(super) async fn arrive(State(console): State<Console>, query: Pairs, parts: Parts) -> Response {
     let Some(started) = console.started(&query, &parts.headers) else {
         return not_started(&console, parts).await;
     };
@@ -98,8 +88,8 @@ impl Console {
         let id = given.id_token.clone().ok_or_else(|| {
             refused(StatusCode::BAD_GATEWAY, "The identity provider gave no ID token.", to)
         })?;
-        let client_id = &self.0.provider.client.client_id;
-        let claims = self.0.identity.id_token(&id, client_id, &started.nonce).await;
+        let (issuer, client_id) = (self.0.provider.issuer(), &self.0.provider.client.client_id);
+        let claims = self.0.identity.id_token(&id, issuer, client_id, &started.nonce).await;
         let claims = claims.map_err(|error| unusable("ID token", &error, to))?;
         let authenticated_at = authenticated_at(&claims, &started, now)?;
         let (caller, tokens) = self.credential(given, id, parts, to).await?;
@@ -184,11 +174,8 @@ impl Console {
         let TokenResponse { access_token, refresh_token: refresh, id_token: _ } = given;
         let error = match self.identify(&access_token, parts).await {
             Ok(caller) if is_person(&caller) => {
-                let role = Some(role_of(&caller));
-                return Ok((
-                    caller,
-                    Tokens { api: access_token, refresh, is_id_token: false, role },
-                ));
+                let tokens = self.first_tokens(&caller, access_token, refresh);
+                return Ok((caller, tokens));
             }
             Ok(_) => IdentityError::Unreadable,
             Err(error) => error,
@@ -197,11 +184,17 @@ impl Console {
         let is_other = matches!(error, IdentityError::Token(_) | IdentityError::Unreadable);
         match self.identify(&id, parts).await {
             Ok(caller) if is_other && is_person(&caller) => {
-                let role = Some(role_of(&caller));
-                Ok((caller, Tokens { api: id, refresh, is_id_token: true, role }))
+                let tokens = self.first_tokens(&caller, id, refresh);
+                Ok((caller, Tokens { is_id_token: true, ..tokens }))
             }
             _ => Err(unusable("access token", &error, to)),
         }
+    }
+
+    /// The tokens of a session that begins with an access token.
+    fn first_tokens(&self, caller: &Caller, api: String, refresh: Option<String>) -> Tokens {
+        let issuer = self.0.provider.issuer().to_owned();
+        Tokens { api, refresh, is_id_token: false, role: Some(role_of(caller)), issuer }
     }
 
     /// Stores a session under a new cookie. The browser's earlier session ends.

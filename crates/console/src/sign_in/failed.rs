@@ -1,10 +1,7 @@
 //! The page of a failed sign-in.
 
-use axum::response::Response;
-use http::StatusCode;
-
 use super::provider::Error;
-use crate::notice::Notice;
+use crate::kit::prelude::*;
 
 pub(super) const TITLE: &str = "You are not signed in";
 

@@ -2,22 +2,13 @@
 //! (OIDC Back-Channel Logout 1.0).
 
 use authority_api::identity::Error as IdentityError;
-use axum::{
-    body::Bytes,
-    extract::State,
-    response::{IntoResponse, Response},
-};
-use chrono::{DateTime, TimeDelta, Utc};
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::{body::Bytes, extract::State};
+use chrono::TimeDelta;
 use serde_json::json;
 
 use super::provider::with_query;
 use crate::{
-    Console,
-    form::Posted,
-    notice::Notice,
-    page::see,
-    query::Pairs,
+    kit::prelude::*,
     session::{Cookie, EndedSessions},
 };
 
@@ -93,8 +84,9 @@ pub(super) async fn back_channel(State(console): State<Console>, body: Bytes) ->
     let Some(token) = form.one("logout_token") else {
         return answer(StatusCode::BAD_REQUEST, "send one `logout_token`".to_owned());
     };
-    let client_id = &console.0.provider.client.client_id;
-    let claims = match console.0.identity.logout_token(token, client_id).await {
+    let provider = &console.0.provider;
+    let (issuer, client_id) = (provider.issuer(), &provider.client.client_id);
+    let claims = match console.0.identity.logout_token(token, issuer, client_id).await {
         Ok(claims) => claims,
         Err(error @ IdentityError::Unavailable) => {
             return answer(StatusCode::SERVICE_UNAVAILABLE, error.to_string());

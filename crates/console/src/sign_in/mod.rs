@@ -10,18 +10,12 @@ mod logout;
 pub(crate) mod provider;
 mod started;
 
-use axum::{
-    Router,
-    extract::{RawQuery, State},
-    response::{IntoResponse, Redirect, Response},
-    routing::{get, post},
-};
-use http::{HeaderMap, HeaderValue, StatusCode, header};
-
-use crate::{Console, notice::Notice, page::see, query::Pairs, session::Cookie, view::View};
+use axum::{extract::State, response::Redirect, routing::post};
 use failed::{TITLE, failed};
 use provider::{Metadata, with_query};
 use started::{Started, own_path};
+
+use crate::{kit::prelude::*, session::Cookie};
 
 /// The path to which the provider redirects people after the sign-in.
 const CALLBACK: &str = "/console/sign-in/callback";
@@ -41,12 +35,7 @@ pub(crate) fn router() -> Router<Console> {
 
 /// `GET /console/sign-in?to=…`: redirects to the provider. With `fresh`, the person must sign in again; with
 /// `switch`, as somebody else.
-async fn start(
-    State(console): State<Console>,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-) -> Response {
-    let query = Pairs::read(query.unwrap_or_default().as_bytes());
+async fn start(State(console): State<Console>, query: Pairs, headers: HeaderMap) -> Response {
     let to = own_path(query.one("to"));
     if let Some(url) = console.elsewhere(&headers, &to) {
         return Redirect::to(&url).into_response();
@@ -128,6 +117,10 @@ impl Console {
         // Requests a refresh token, if the provider has a scope for it.
         if metadata.has_offline_access() {
             scope.push_str(" offline_access");
+        }
+        for more in &self.0.provider.client.scopes {
+            scope.push(' ');
+            scope.push_str(more);
         }
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.extend_pairs([

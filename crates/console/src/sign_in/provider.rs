@@ -14,7 +14,7 @@ use parking_lot::RwLock;
 use serde::Deserialize;
 use tower::ServiceExt;
 
-use crate::query::encoded;
+use crate::kit::query::encoded;
 
 /// The provider's metadata is read again after this time.
 const REFRESHED: TimeDelta = TimeDelta::hours(1);
@@ -84,6 +84,8 @@ pub(crate) enum Transport {
 pub(crate) struct Client {
     pub(crate) client_id: String,
     pub(crate) client_secret: Option<Secret>,
+    /// Scopes that a sign-in requests besides the usual ones.
+    pub(crate) scopes: Vec<String>,
 }
 
 /// The provider at which people sign in.
@@ -130,7 +132,8 @@ impl Provider {
             prompt_values_supported: Vec::new(),
             authorization_response_iss_parameter_supported: true,
         };
-        let client = Client { client_id: client_id.to_owned(), client_secret: None };
+        let (client_id, scopes) = (client_id.to_owned(), Vec::new());
+        let client = Client { client_id, client_secret: None, scopes };
         let known = RwLock::new(Some((Arc::new(metadata), DateTime::<Utc>::MAX_UTC)));
         let transport = Transport::InProcess(router);
         Self { issuer: issuer.to_owned(), client, transport, clock, known }

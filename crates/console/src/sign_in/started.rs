@@ -3,8 +3,10 @@
 use authority_crypto::{Error, random, sha256};
 use authority_keys::Keys;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
+
+use crate::kit::prelude::*;
 
 /// How long a person may take at the provider.
 const LONGEST: TimeDelta = TimeDelta::minutes(15);

@@ -1,11 +1,6 @@
 //! The page that stops: the impact, a reason to choose, and one button. Only a stop of a whole tenant
 //! also requires a typed name.
 
-use askama::Template;
-use axum::{extract::RawQuery, response::Response};
-use http::StatusCode;
-use tonic::Status;
-
 use super::{
     impact::Impact,
     in_force::in_force_on,
@@ -16,15 +11,7 @@ use super::{
     stopped::Stopped,
     target::Target,
 };
-use crate::{
-    form::{Posted, idempotency_key},
-    frame::{Frame, Section},
-    page::{page, see},
-    query::{Pairs, encoded},
-    rpc,
-    unknown_names::unknown_actions,
-    view::View,
-};
+use crate::kit::{prelude::*, unknown_names::unknown_actions};
 
 #[derive(Template)]
 #[template(path = "stop_confirm.html")]
@@ -56,8 +43,7 @@ impl Confirm {
     }
 }
 
-pub(super) async fn confirm(view: View, RawQuery(query): RawQuery) -> Response {
-    let query = Pairs::read(query.unwrap_or_default().as_bytes());
+pub(super) async fn confirm(view: View, query: Pairs) -> Response {
     view.answer(form(&view, &query, None).await)
 }
 

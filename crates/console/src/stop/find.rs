@@ -1,12 +1,9 @@
 //! Finds the agents and other principals that a person looks for.
 
 use authority_ids::{IdParts, PrincipalId};
-use authority_model::proto::registry::{
-    GetPrincipalRequest, ListPrincipalsRequest, ListPrincipalsResponse, Principal,
-};
-use tonic::{Code, Status};
+use authority_model::proto::registry::{GetPrincipalRequest, ListPrincipalsRequest, Principal};
 
-use crate::{names::called, rpc, view::View};
+use crate::kit::prelude::*;
 
 /// The maximum number of listed principals. Others are found by their name.
 const SHOWN: usize = 40;
@@ -80,7 +77,7 @@ async fn named(view: &View, sought: &str) -> Result<Option<Principal>, Status> {
         return Ok(None);
     }
     let request = GetPrincipalRequest { id, ..GetPrincipalRequest::default() };
-    match view.calls.call(rpc::GET_PRINCIPAL, &request).await {
+    match view.calls.call(&request).await {
         Ok(principal) => Ok(Some(principal)),
         Err(status) if matches!(status.code(), Code::NotFound | Code::InvalidArgument) => Ok(None),
         Err(status) => Err(status),
@@ -97,7 +94,7 @@ async fn list(view: &View, class: Option<&str>, q: Option<&str>) -> Result<Vec<P
         limit: i32::try_from(SHOWN + 1).ok(),
         ..ListPrincipalsRequest::default()
     };
-    let listed: ListPrincipalsResponse = view.calls.call(rpc::LIST_PRINCIPALS, &request).await?;
+    let listed = view.calls.call(&request).await?;
     Ok(listed.principals)
 }
 

@@ -1,18 +1,11 @@
 //! The impact of a stop, as the API describes it: delegations, agents, requests and permissions.
 
 use authority_model::proto::registry::{
-    GetStopImpactRequest, StopImpact, StoppedAgent, StoppedDelegation, StoppedPermission,
+    GetStopImpactRequest, StoppedAgent, StoppedDelegation, StoppedPermission,
 };
-use tonic::Status;
 
 use super::{stopped::Stopped, target::Target};
-use crate::{
-    names::{Named, Names},
-    problem::is_absent,
-    rpc,
-    show::{Moment, counted},
-    view::View,
-};
+use crate::kit::prelude::*;
 
 /// The impact of a stop, as a page shows it.
 #[derive(Default)]
@@ -94,7 +87,7 @@ impl Impact {
     }
 
     async fn read(view: &View, request: &GetStopImpactRequest) -> Result<Self, Status> {
-        let impact: StopImpact = view.calls.call(rpc::GET_STOP_IMPACT, request).await?;
+        let impact = view.calls.call(request).await?;
         let parties = impact.delegations.iter();
         let parties = parties.flat_map(|one| [Some(&one.delegate_id), one.delegator_id.as_ref()]);
         let agents = impact.agents.iter().map(|agent| &agent.id);

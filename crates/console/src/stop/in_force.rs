@@ -1,14 +1,10 @@
 //! The stop signals and quarantines in force.
 
 use authority_ids::TenantId;
-use authority_model::proto::registry::{
-    ListQuarantinesRequest, ListQuarantinesResponse, ListStopSignalsRequest,
-    ListStopSignalsResponse,
-};
-use tonic::Status;
+use authority_model::proto::registry::{ListQuarantinesRequest, ListStopSignalsRequest};
 
 use super::stopped::Stopped;
-use crate::{rpc, view::View};
+use crate::kit::prelude::*;
 
 /// The number of records on a page of the API, and of pages read for signals and for quarantines.
 const PAGE: i32 = 500;
@@ -62,8 +58,7 @@ async fn all_signals(view: &View, asked: ListStopSignalsRequest) -> Result<InFor
     let mut request = ListStopSignalsRequest { state, limit: Some(PAGE), count: true, ..asked };
     let (mut stopped, mut total) = (Vec::new(), 0);
     for _ in 0..PAGES {
-        let listed: ListStopSignalsResponse =
-            view.calls.call(rpc::LIST_STOP_SIGNALS, &request).await?;
+        let listed = view.calls.call(&request).await?;
         stopped.extend(listed.stop_signals.into_iter().map(Stopped::from));
         total = listed.total.unwrap_or(total);
         let Some(next) = listed.next_page_token else {
@@ -80,8 +75,7 @@ async fn all_quarantines(view: &View, asked: ListQuarantinesRequest) -> Result<I
     let mut request = ListQuarantinesRequest { state, limit: Some(PAGE), count: true, ..asked };
     let (mut stopped, mut total) = (Vec::new(), 0);
     for _ in 0..PAGES {
-        let listed: ListQuarantinesResponse =
-            view.calls.call(rpc::LIST_QUARANTINES, &request).await?;
+        let listed = view.calls.call(&request).await?;
         stopped.extend(listed.quarantines.into_iter().map(Stopped::from));
         total = listed.total.unwrap_or(total);
         let Some(next) = listed.next_page_token else {

@@ -1,30 +1,15 @@
 //! The current stops, and the targets that can be stopped.
 
-use askama::Template;
 use authority_model::proto::{
-    delegation::{ListDelegationsRequest, ListDelegationsResponse},
-    registry::{
-        ListPrincipalsRequest, ListPrincipalsResponse, ListToolsRequest, ListToolsResponse,
-    },
+    delegation::ListDelegationsRequest,
+    registry::{ListPrincipalsRequest, ListToolsRequest},
 };
-use axum::{extract::RawQuery, response::Response};
-use http::StatusCode;
-use tonic::Status;
 
 use super::{
     find::{FoundActors, find},
     in_force::in_force,
 };
-use crate::{
-    choice::Choice,
-    frame::{Frame, Section},
-    names::{Names, called},
-    page::page,
-    query::Pairs,
-    rpc,
-    show::{Moment, short},
-    view::View,
-};
+use crate::kit::{choice::Choice, prelude::*};
 
 /// The maximum number of choices in a form. If there are more, the form takes an id.
 const CHOICES: i32 = 200;
@@ -70,8 +55,7 @@ enum StopState {
     Released,
 }
 
-pub(super) async fn list(view: View, RawQuery(query): RawQuery) -> Response {
-    let query = Pairs::read(query.unwrap_or_default().as_bytes());
+pub(super) async fn list(view: View, query: Pairs) -> Response {
     view.answer(listed(&view, &query).await)
 }
 
@@ -141,7 +125,7 @@ async fn principals(view: &View) -> Result<Choices, Status> {
         limit: Some(CHOICES),
         ..ListPrincipalsRequest::default()
     };
-    let listed: ListPrincipalsResponse = view.calls.call(rpc::LIST_PRINCIPALS, &request).await?;
+    let listed = view.calls.call(&request).await?;
     let mut principals = listed.principals;
     principals.sort_by_key(|principal| principal.principal_class != "agent");
     let labelled = principals.into_iter().map(|principal| {
@@ -159,7 +143,7 @@ async fn delegations(view: &View) -> Result<Choices, Status> {
         limit: Some(CHOICES),
         ..ListDelegationsRequest::default()
     };
-    let listed: ListDelegationsResponse = view.calls.call(rpc::LIST_DELEGATIONS, &request).await?;
+    let listed = view.calls.call(&request).await?;
     let labelled = listed.delegations.into_iter().map(|delegation| {
         let (actions, to) = (delegation.actions.join(", "), short(&delegation.delegate_id));
         let label = format!("{actions} to {to}");
@@ -175,7 +159,7 @@ async fn tools(view: &View) -> Result<Choices, Status> {
         limit: Some(CHOICES),
         ..ListToolsRequest::default()
     };
-    let listed: ListToolsResponse = view.calls.call(rpc::LIST_TOOLS, &request).await?;
+    let listed = view.calls.call(&request).await?;
     let labelled = listed.tools.into_iter().map(|tool| {
         let label = format!("{}: {}", tool.name, tool.actions.join(", "));
         (tool.id, label)

@@ -2,11 +2,11 @@
 //! impact and has the button.
 
 mod confirm;
+mod details;
 mod find;
 mod impact;
 mod in_force;
 mod list;
-mod one;
 mod order;
 mod partly;
 mod reason;
@@ -16,14 +16,12 @@ mod target;
 
 pub(crate) use in_force::{InForce, in_force, in_force_on};
 
-use axum::{Router, routing::get};
-
-use crate::Console;
+use crate::kit::prelude::*;
 
 pub(crate) fn router() -> Router<Console> {
     Router::new()
         .route("/console/stop", get(list::list))
         .route("/console/stop/confirm", get(confirm::confirm).post(confirm::act))
-        .route("/console/stop/{id}", get(one::show))
+        .route("/console/stop/{id}", get(details::show))
         .route("/console/stop/{id}/release", get(release::confirm).post(release::act))
 }

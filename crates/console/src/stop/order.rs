@@ -3,10 +3,9 @@
 use authority_model::proto::registry::{
     CreateQuarantineRequest, CreateStopSignalRequest, Quarantine, StopSignal,
 };
-use tonic::Status;
 
 use super::target::Target;
-use crate::{calls::some_at_once, rpc, view::View};
+use crate::kit::prelude::*;
 
 /// One act of a stop, and its result.
 pub(super) struct Act {
@@ -49,7 +48,7 @@ async fn signal(
     };
     let request = CreateStopSignalRequest { stop_signal: Some(signal) };
     let key = (!key.is_empty()).then_some(key);
-    let made: StopSignal = view.calls.call_once(rpc::CREATE_STOP_SIGNAL, &request, key).await?;
+    let made = view.calls.call_once(&request, key).await?;
     Ok(made.id)
 }
 
@@ -74,7 +73,6 @@ async fn quarantine(
         ..Quarantine::default()
     };
     let request = CreateQuarantineRequest { quarantine: Some(quarantine) };
-    let made: Quarantine =
-        view.calls.call_once(rpc::CREATE_QUARANTINE, &request, key.as_deref()).await?;
+    let made = view.calls.call_once(&request, key.as_deref()).await?;
     Ok(made.id)
 }

@@ -1,17 +1,7 @@
 //! A partial stop: the suspended parts, the failed parts, and the same form again.
 
-use askama::Template;
-use axum::response::Response;
-use http::StatusCode;
-use tonic::Status;
-
 use super::{order::Act, target::Target};
-use crate::{
-    frame::{Frame, Section},
-    page::page,
-    problem::Problem,
-    view::View,
-};
+use crate::kit::prelude::*;
 
 /// An action that is suspended, and the quarantine.
 struct Suspended {

@@ -1,6 +1,6 @@
 //! The reason of a stop, chosen from a list, with optional details.
 
-use crate::query::Pairs;
+use crate::kit::query::Pairs;
 
 /// The reasons to choose from. The first is preset.
 pub(super) const REASONS: [&str; 5] = [

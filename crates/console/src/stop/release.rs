@@ -1,23 +1,9 @@
 //! Releasing a stop: the suspended authority applies again.
 
-use askama::Template;
-use authority_model::proto::registry::{
-    LiftStopSignalRequest, Quarantine, ReleaseQuarantineRequest, StopSignal,
-};
-use axum::{extract::Path, response::Response};
-use http::StatusCode;
-use tonic::Status;
+use authority_model::proto::registry::{LiftStopSignalRequest, ReleaseQuarantineRequest};
 
 use super::stopped::{Stopped, is_signal};
-use crate::{
-    form::{Posted, idempotency_key},
-    frame::{Frame, Section},
-    names::Names,
-    page::{page, see},
-    rpc,
-    show::Moment,
-    view::View,
-};
+use crate::kit::prelude::*;
 
 #[derive(Template)]
 #[template(path = "stop_release.html")]
@@ -79,10 +65,10 @@ async fn acted(view: &View, id: &str, reason: &str, key: Option<&str>) -> Result
     let (named, reason) = (id.to_owned(), Some(reason.to_owned()));
     if is_signal(id) {
         let request = LiftStopSignalRequest { id: named, reason };
-        view.calls.call_once::<_, StopSignal>(rpc::LIFT_STOP_SIGNAL, &request, key).await?;
+        view.calls.call_once(&request, key).await?;
     } else {
         let request = ReleaseQuarantineRequest { id: named, reason };
-        view.calls.call_once::<_, Quarantine>(rpc::RELEASE_QUARANTINE, &request, key).await?;
+        view.calls.call_once(&request, key).await?;
     }
     Ok(see(&format!("/console/stop/{id}?did=release")))
 }

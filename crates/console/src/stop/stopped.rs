@@ -6,9 +6,8 @@ use authority_model::{
     proto::registry::{GetQuarantineRequest, GetStopSignalRequest, Quarantine, StopSignal},
     wire::Time,
 };
-use tonic::Status;
 
-use crate::{names::Names, rpc, show::short, view::View};
+use crate::kit::prelude::*;
 
 /// A stop signal or a quarantine.
 pub(crate) struct Stopped {
@@ -73,11 +72,11 @@ impl Stopped {
         let id = id.to_owned();
         if is_signal(&id) {
             let request = GetStopSignalRequest { id };
-            let signal: StopSignal = view.calls.call(rpc::GET_STOP_SIGNAL, &request).await?;
+            let signal = view.calls.call(&request).await?;
             return Ok(signal.into());
         }
         let request = GetQuarantineRequest { id };
-        let quarantine: Quarantine = view.calls.call(rpc::GET_QUARANTINE, &request).await?;
+        let quarantine = view.calls.call(&request).await?;
         Ok(quarantine.into())
     }
 

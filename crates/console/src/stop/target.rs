@@ -1,19 +1,11 @@
 //! The authority that a person wants to stop, with the records that define it.
 
 use authority_model::proto::{
-    delegation::{Delegation, GetDelegationRequest},
-    registry::{GetPrincipalRequest, GetToolRequest, Principal, Tool},
+    delegation::GetDelegationRequest,
+    registry::{GetPrincipalRequest, GetToolRequest},
 };
-use tonic::Status;
 
-use crate::{
-    names::{Named, Names, called, is_agent},
-    query::Pairs,
-    rpc,
-    show::short,
-    typed,
-    view::View,
-};
+use crate::kit::{names::is_agent, prelude::*, typed};
 
 /// The members of the form, and of the address, in their order.
 pub(super) const MEMBERS: [&str; 4] = ["subject", "delegation", "action", "tool"];
@@ -80,7 +72,7 @@ impl Target {
     /// Reads the principal, and returns its tenant.
     async fn name_subject(&mut self, view: &View, id: &str) -> Result<String, Status> {
         let request = GetPrincipalRequest { id: id.to_owned(), ..GetPrincipalRequest::default() };
-        let found: Principal = view.calls.call(rpc::GET_PRINCIPAL, &request).await?;
+        let found = view.calls.call(&request).await?;
         let name = called(&found.id, &found.display_name).to_owned();
         self.about = is_agent(&found.id).then_some(found.display_name);
         self.subject = Some(Named { name, id: found.id });
@@ -89,7 +81,7 @@ impl Target {
 
     async fn name_delegation(&mut self, view: &View, id: &str) -> Result<Option<String>, Status> {
         let request = GetDelegationRequest { id: id.to_owned() };
-        let found: Delegation = view.calls.call(rpc::GET_DELEGATION, &request).await?;
+        let found = view.calls.call(&request).await?;
         let names = Names::to_call(view, vec![found.delegate_id.clone()]).await;
         self.delegation = Some(Delegated { id: found.id, to: names.called(found.delegate_id) });
         Ok(found.tenant_id)
@@ -101,7 +93,7 @@ impl Target {
             return Err(Status::invalid_argument(text));
         }
         let request = GetToolRequest { id: id.to_owned() };
-        let found: Tool = view.calls.call(rpc::GET_TOOL, &request).await?;
+        let found = view.calls.call(&request).await?;
         if found.actions.is_empty() {
             let text = "this tool has no actions to suspend: stop the agents that use it";
             return Err(Status::invalid_argument(text));

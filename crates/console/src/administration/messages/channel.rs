@@ -1,0 +1,106 @@
+//! One channel: its settings, a test, and its deletion.
+
+use authority_model::proto::events::{
+    DeleteMessageChannelRequest, ListMessageChannelsRequest, TestMessageChannelRequest,
+    UpdateMessageChannelRequest,
+};
+
+use super::{
+    input::{Input, LIST},
+    list::kind,
+};
+use crate::kit::prelude::*;
+
+#[derive(Template)]
+#[template(path = "message_channel.html")]
+struct ChannelPage {
+    frame: Frame,
+    address: String,
+    kind: &'static str,
+    target: String,
+    for_tenant: bool,
+    failing: Option<(Moment, String)>,
+    input: Input,
+    done: Option<&'static str>,
+}
+
+pub(super) async fn show(view: View, Path(id): Path<String>, query: Pairs) -> Response {
+    let done = match done_word(&view, &address(&id), &query) {
+        "save" => Some("The settings are saved."),
+        "test" => Some("The receiver accepted a test message."),
+        _ => None,
+    };
+    let shown = ChannelPage::of(&view, &id).await;
+    view.answer(shown.map(|found| page(StatusCode::OK, &ChannelPage { done, ..found })))
+}
+
+pub(super) async fn act(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
+    let (undone, acted) = match form.text("do") {
+        "delete" => ("Not deleted", delete(&view, &id).await),
+        "test" => ("Test message not sent", test(&view, &id).await),
+        _ => ("Not saved", save(&view, &id, &form).await),
+    };
+    view.answer_act(undone, acted)
+}
+
+async fn save(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> {
+    let input = Input::read(form);
+    let changed = async {
+        let settings = Some(input.settings()?);
+        let request = UpdateMessageChannelRequest { id: id.to_owned(), settings };
+        view.calls.call(&request).await
+    };
+    match changed.await {
+        Ok(_) => Ok(see_done(view, &address(id), "save")),
+        Err(status) if status.code() == tonic::Code::InvalidArgument => {
+            let text = Problem::of(&status).in_words();
+            let found = ChannelPage::of(view, id).await?;
+            let frame = found.frame.failed("Not saved", text, Some("label"));
+            Ok(page(StatusCode::BAD_REQUEST, &ChannelPage { frame, input, ..found }))
+        }
+        Err(status) => Err(status),
+    }
+}
+
+async fn test(view: &View, id: &str) -> Result<Response, Status> {
+    let request = TestMessageChannelRequest { id: id.to_owned() };
+    let tested = view.calls.call(&request).await?;
+    if tested.sent {
+        return Ok(see_done(view, &address(id), "test"));
+    }
+    let found = ChannelPage::of(view, id).await?;
+    let error = tested.error.unwrap_or_default();
+    let text = format!("The receiver did not accept a test message: {error}.");
+    let frame = found.frame.failed("Test message not sent", text, None);
+    Ok(page(StatusCode::OK, &ChannelPage { frame, ..found }))
+}
+
+async fn delete(view: &View, id: &str) -> Result<Response, Status> {
+    let request = DeleteMessageChannelRequest { id: id.to_owned() };
+    view.calls.call(&request).await?;
+    Ok(see_done(view, LIST, "delete"))
+}
+
+impl ChannelPage {
+    async fn of(view: &View, id: &str) -> Result<Self, Status> {
+        let listed = view.calls.call(&ListMessageChannelsRequest {}).await?;
+        let found = listed.message_channels.into_iter().find(|channel| channel.id == id);
+        let found = found.ok_or_else(|| Status::not_found("there is no such channel"))?;
+        let failing = Moment::of_time(found.failing_since, view.now);
+        let kind = kind(&found.kind);
+        Ok(Self {
+            frame: view.frame(format!("Messages: {kind}"), Section::None),
+            address: address(id),
+            kind,
+            target: found.target,
+            for_tenant: found.for_tenant,
+            failing: failing.map(|since| (since, found.last_error.unwrap_or_default())),
+            input: Input::of(found.settings.unwrap_or_default()),
+            done: None,
+        })
+    }
+}
+
+fn address(id: &str) -> String {
+    format!("{LIST}/{}", encoded(id))
+}

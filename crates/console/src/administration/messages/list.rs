@@ -1,0 +1,125 @@
+//! The channels, and the form for another one.
+
+use authority_model::proto::events::{
+    CreateMessageChannelRequest, ListMessageChannelsRequest, MessageChannel,
+};
+
+use super::input::{Input, LIST};
+use crate::kit::{choice::Choice, prelude::*};
+
+const NOT_ADDED: &str = "Not added";
+/// The kinds of channels, and their names.
+const KINDS: [(&str, &str); 4] = [
+    ("slack", "Slack"),
+    ("mattermost", "Mattermost"),
+    ("teams", "Microsoft Teams"),
+    ("email", "E-mail"),
+];
+
+struct Row {
+    id: String,
+    /// Its own name, or where its messages go.
+    name: String,
+    kind: &'static str,
+    target: String,
+    for_tenant: bool,
+    /// Since when it has failed, and the last error.
+    failing: Option<(Moment, String)>,
+}
+
+#[derive(Template)]
+#[template(path = "messages.html")]
+struct ListPage {
+    frame: Frame,
+    channels: Vec<Row>,
+    kinds: Vec<Choice>,
+    url: String,
+    for_tenant: bool,
+    is_admin: bool,
+    input: Input,
+    done: Option<&'static str>,
+    key: String,
+}
+
+pub(super) async fn show(view: View, query: Pairs) -> Response {
+    let done = match done_word(&view, LIST, &query) {
+        "add" => Some("The channel is added. Send a test message to see whether it works."),
+        "delete" => Some("The channel is deleted."),
+        _ => None,
+    };
+    let shown = ListPage::of(&view, &Pairs::default()).await;
+    view.answer(shown.map(|found| page(StatusCode::OK, &ListPage { done, ..found })))
+}
+
+pub(super) async fn add(Posted { view, form }: Posted) -> Response {
+    view.answer_act(NOT_ADDED, added(&view, &form).await)
+}
+
+async fn added(view: &View, form: &Pairs) -> Result<Response, Status> {
+    match create(view, form).await {
+        Ok(_) => Ok(see_done(view, LIST, "add")),
+        Err(status) => {
+            let problem = Problem::of(&status);
+            if problem.status.is_server_error() {
+                return Err(status);
+            }
+            let code = problem.status;
+            let mut found = ListPage::of(view, form).await?;
+            found.frame = found.frame.failed(NOT_ADDED, problem.in_words(), Some("kind"));
+            Ok(page(code, &found))
+        }
+    }
+}
+
+async fn create(view: &View, form: &Pairs) -> Result<MessageChannel, Status> {
+    let request = CreateMessageChannelRequest {
+        kind: form.text("kind").to_owned(),
+        url: form.one("url").map(|url| url.trim().to_owned()),
+        for_tenant: form.text("for_tenant") == "yes",
+        settings: Some(Input::read(form).settings()?),
+    };
+    view.calls.call_once(&request, form.one("key")).await
+}
+
+impl ListPage {
+    async fn of(view: &View, form: &Pairs) -> Result<Self, Status> {
+        let request = ListMessageChannelsRequest {};
+        let listed = view.calls.call(&request).await?;
+        let kinds = KINDS.iter().filter(|(kind, _)| listed.sends_email || *kind != "email");
+        let kinds: Vec<(&str, &str)> = kinds.copied().collect();
+        let frame = view.frame("Messages", Section::None);
+        Ok(Self {
+            is_admin: frame.role == "admin",
+            frame,
+            channels: listed.message_channels.into_iter().map(|c| row(view, c)).collect(),
+            kinds: Choice::of_list(&kinds, form.text("kind")),
+            url: form.text("url").to_owned(),
+            for_tenant: form.text("for_tenant") == "yes",
+            // The form begins with the tenant's settings for new channels.
+            input: match form.one("kind") {
+                Some(_) => Input::read(form),
+                None => Input::of(listed.default_settings.unwrap_or_default()),
+            },
+            done: None,
+            key: idempotency_key()?,
+        })
+    }
+}
+
+/// The name of a kind of channels.
+pub(super) fn kind(word: &str) -> &'static str {
+    KINDS.iter().find(|(known, _)| *known == word).map_or("Unknown", |(_, name)| name)
+}
+
+fn row(view: &View, channel: MessageChannel) -> Row {
+    let failing = Moment::of_time(channel.failing_since, view.now);
+    let label = channel.settings.and_then(|settings| settings.label);
+    Row {
+        kind: kind(&channel.kind),
+        name: label.unwrap_or_else(|| channel.target.clone()),
+        failing: failing.map(|since| (since, channel.last_error.unwrap_or_default())),
+        id: channel.id,
+        target: channel.target,
+        for_tenant: channel.for_tenant,
+    }
+}

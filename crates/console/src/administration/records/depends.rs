@@ -1,0 +1,269 @@
+//! The consequences of ending a record, as far as the API reports them: for a principal or a
+//! delegation, the dependent permissions; for a tenant, all of its records.
+
+use authority_ids::{DelegationRef, EntityRef, PrincipalRef, TenantRef};
+use authority_model::proto::{
+    delegation::{BlastRadius, Delegation, GetBlastRadiusRequest, GetPrincipalBlastRadiusRequest},
+    registry::{GetPolicyRequest, Policy},
+};
+use prost_reflect::{DynamicMessage, Value as Proto};
+
+use super::call::call;
+use crate::kit::{
+    kinds::{Kind, json, set_text},
+    prelude::*,
+};
+
+/// The consequences of ending a record.
+pub(super) enum Depends {
+    /// The API does not report consequences for this kind of record.
+    Unknown,
+    /// The consequences could not be read now, or the role may not read them.
+    Unread,
+    Known(EndedRecords),
+}
+
+/// The number of ended records, and the first of them.
+pub(super) struct EndedRecords {
+    pub(super) sentence: String,
+    pub(super) delegations: Vec<Permits>,
+    /// Delegations that are not listed.
+    pub(super) more: usize,
+    /// The agents that act under these delegations.
+    pub(super) agents: Vec<Named>,
+    pub(super) more_agents: usize,
+}
+
+impl EndedRecords {
+    /// A sentence without a list.
+    fn alone(sentence: String) -> Self {
+        let (delegations, agents) = (Vec::new(), Vec::new());
+        Self { sentence, delegations, more: 0, agents, more_agents: 0 }
+    }
+}
+
+/// A delegation that ends.
+pub(super) struct Permits {
+    pub(super) id: String,
+    pub(super) from: Named,
+    pub(super) to: Named,
+    pub(super) actions: String,
+    pub(super) state: String,
+}
+
+/// The maximum number of delegations, and of agents' names, on the page.
+const LISTED: usize = 20;
+/// The kinds of records that are counted for a tenant.
+const COUNTED: [&str; 5] = ["principals", "delegations", "policies", "tools", "workspaces"];
+
+impl Depends {
+    /// Reads the consequences for a record with these members.
+    pub(super) async fn of(view: &View, kind: &Kind, members: &Map<String, Value>) -> Self {
+        let text = |name: &str| members.get(name).and_then(Value::as_str).unwrap_or_default();
+        let id = text("id");
+        let found = match kind.singular.as_str() {
+            "applies_to" => of_target(view, text("policy_id").into(), text("target_class")).await,
+            "delegation" => of_delegation(view, &id.into()).await,
+            "principal" => of_principal(view, id.into()).await,
+            "tenant" => of_tenant(view, &id.into()).await,
+            _ => return Self::Unknown,
+        };
+        found.map_or(Self::Unread, Self::Known)
+    }
+}
+
+async fn of_delegation(view: &View, id: &DelegationRef) -> Option<EndedRecords> {
+    if !view.may(rpc::GET_BLAST_RADIUS) {
+        return None;
+    }
+    // The answer has the delegation itself as well.
+    let limit = i32::try_from(LISTED + 1).ok();
+    let request = GetBlastRadiusRequest { id: id.into(), limit };
+    let mut radius = view.calls.call(&request).await.ok()?;
+    let sentence = below(&radius);
+    radius.delegations.retain(|one| *id != one.id.as_str());
+    radius.delegation_total = radius.delegation_total.saturating_sub(1);
+    Some(ended(view, radius, sentence).await)
+}
+
+async fn of_principal(view: &View, id: PrincipalRef) -> Option<EndedRecords> {
+    if !view.may(rpc::GET_PRINCIPAL_BLAST_RADIUS) {
+        return None;
+    }
+    let limit = i32::try_from(LISTED).ok();
+    let request = GetPrincipalBlastRadiusRequest { id: id.into(), limit };
+    let radius = view.calls.call(&request).await.ok()?;
+    let sentence = held(&radius);
+    Some(ended(view, radius, sentence).await)
+}
+
+/// Describes where a target's policy would apply without this target.
+async fn of_target(view: &View, policy_id: EntityRef, target: &str) -> Option<EndedRecords> {
+    if !view.may(rpc::GET_POLICY) {
+        return None;
+    }
+    let request = GetPolicyRequest { id: policy_id.into() };
+    let policy = view.calls.call(&request).await.ok()?;
+    Some(EndedRecords::alone(without_target(&policy, target)))
+}
+
+fn without_target(policy: &Policy, target: &str) -> String {
+    let name = policy.name.as_deref().unwrap_or(short(&policy.id));
+    let rest: Vec<_> = policy.applies_to.iter().filter(|one| *one != target).cloned().collect();
+    let when = match policy.state.as_deref() {
+        Some("active") => "while it is in effect",
+        Some("retired") => {
+            return format!("The policy “{name}” is retired and has no effect on decisions.");
+        }
+        _ => "once it is active",
+    };
+    if rest.is_empty() {
+        return format!(
+            "It is the last target of the policy “{name}”. Without a target, the policy applies to every action, {when}."
+        );
+    }
+    format!(
+        "The policy “{name}” then applies only to {}, {when}. It no longer denies or holds requests that only this target covers.",
+        listed(&rest)
+    )
+}
+
+/// Counts a tenant's records of the most important kinds.
+async fn of_tenant(view: &View, id: &TenantRef) -> Option<EndedRecords> {
+    let counts = some_at_once(COUNTED.iter().map(|path| count(view, path, id))).await;
+    let counts: Option<Vec<String>> = counts.into_iter().collect();
+    let sentence = format!(
+        "It has {}. All of this stops: no decisions are made for the tenant, and its people and API keys lose access.",
+        listed(&counts?)
+    );
+    Some(EndedRecords::alone(sentence))
+}
+
+async fn count(view: &View, path: &str, tenant: &TenantRef) -> Option<String> {
+    let kind = Kind::at(path).filter(|kind| view.may(&kind.list.rpc))?;
+    let mut request = DynamicMessage::new(kind.list.input.clone());
+    set_text(&mut request, "tenant_id", tenant);
+    request.try_set_field_by_name("count", Proto::Bool(true)).ok()?;
+    request.try_set_field_by_name("limit", Proto::I32(1)).ok()?;
+    let answered = call(view, &kind.list, &request, &[]).await.ok()?;
+    let total = json(&answered.message).get("total").and_then(Value::as_u64);
+    let total = usize::try_from(total.unwrap_or_default()).ok()?;
+    Some(counted(total, &kind.one, &kind.many.to_lowercase()))
+}
+
+/// `a, b and c`.
+fn listed(parts: &[String]) -> String {
+    match parts.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+        None => String::new(),
+    }
+}
+
+async fn ended(view: &View, radius: BlastRadius, sentence: String) -> EndedRecords {
+    let delegations: Vec<_> = radius.delegations.into_iter().take(LISTED).collect();
+    let agents: Vec<_> = radius.agents.into_iter().take(LISTED).collect();
+    let parties = delegations.iter().flat_map(|one| {
+        let from = one.delegator_id.iter();
+        from.chain([&one.delegate_id])
+    });
+    let ids = parties.chain(&agents).cloned().collect();
+    let names = Names::to_call(view, ids).await;
+    EndedRecords {
+        sentence,
+        more: number(radius.delegation_total).saturating_sub(delegations.len()),
+        more_agents: number(radius.agent_total).saturating_sub(agents.len()),
+        delegations: delegations.into_iter().map(|one| permits(one, &names)).collect(),
+        agents: agents.into_iter().map(|id| names.called(id)).collect(),
+    }
+}
+
+fn permits(delegation: Delegation, names: &Names) -> Permits {
+    Permits {
+        from: names.called(delegation.delegator_id.unwrap_or_default()),
+        to: names.called(delegation.delegate_id),
+        actions: delegation.actions.join(", "),
+        state: delegation.state,
+        id: delegation.id,
+    }
+}
+
+fn number(total: i32) -> usize {
+    usize::try_from(total).unwrap_or_default()
+}
+
+/// The consequences of ending a delegation, without the delegation itself.
+fn below(radius: &BlastRadius) -> String {
+    let agents = counted(number(radius.agent_total), "agent acts", "agents act");
+    match number(radius.delegation_total).saturating_sub(1) {
+        0 => format!("No delegation is below it. {agents} under it."),
+        below => {
+            let below = counted(below, "delegation below it ends", "delegations below it end");
+            format!("{below} too. {agents} under them.")
+        }
+    }
+}
+
+/// The consequences of ending a principal.
+fn held(radius: &BlastRadius) -> String {
+    let agents = counted(number(radius.agent_total), "other acts", "others act");
+    match number(radius.delegation_total) {
+        0 => "No delegation that is in force is held or given by it.".to_owned(),
+        1 => format!("1 delegation that it holds or gave ends with it. {agents} under it."),
+        many => format!(
+            "{many} delegations end with it: those that it holds or gave, and all below them. {agents} under them."
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn radius(delegation_total: i32, agent_total: i32) -> BlastRadius {
+        BlastRadius { delegation_total, agent_total, ..BlastRadius::default() }
+    }
+
+    #[test]
+    fn what_ends_with_a_delegation_is_counted_without_it() {
+        assert_eq!(below(&radius(1, 1)), "No delegation is below it. 1 agent acts under it.");
+        assert_eq!(
+            below(&radius(4, 2)),
+            "3 delegations below it end too. 2 agents act under them."
+        );
+    }
+
+    #[test]
+    fn what_ends_with_a_principal_is_counted() {
+        assert_eq!(held(&radius(0, 0)), "No delegation that is in force is held or given by it.");
+        assert_eq!(
+            held(&radius(1, 0)),
+            "1 delegation that it holds or gave ends with it. 0 others act under it."
+        );
+        assert!(held(&radius(3, 2)).ends_with("all below them. 2 others act under them."));
+    }
+
+    #[test]
+    fn it_is_said_where_a_policy_applies_without_a_target() {
+        let policy = |state: &str, targets: &[&str]| Policy {
+            name: Some("four eyes".to_owned()),
+            state: Some(state.to_owned()),
+            applies_to: targets.iter().map(ToString::to_string).collect(),
+            ..Policy::default()
+        };
+        let last = without_target(&policy("active", &["action:a"]), "action:a");
+        assert!(last.ends_with("applies to every action, while it is in effect."), "{last}");
+        let draft = without_target(&policy("draft", &["action:a"]), "action:a");
+        assert!(draft.ends_with("once it is active."), "{draft}");
+        let rest = without_target(&policy("active", &["action:a", "action:b"]), "action:a");
+        assert!(rest.starts_with("The policy “four eyes” then applies only to action:b"), "{rest}");
+    }
+
+    #[test]
+    fn counts_are_listed_as_in_a_sentence() {
+        let parts =
+            |parts: &[&str]| listed(&parts.iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert_eq!(parts(&["1 a", "2 b", "3 c"]), "1 a, 2 b and 3 c");
+        assert_eq!((parts(&["1 a"]), parts(&[])), ("1 a".to_owned(), String::new()));
+    }
+}

@@ -1,0 +1,204 @@
+//! The deliveries of a webhook endpoint: the events, the responses, and the deliveries that can be
+//! sent again.
+
+use authority_model::proto::events::{
+    GetWebhookEndpointRequest, ListWebhookDeliveriesRequest, RedriveWebhookDeliveryRequest,
+    TestWebhookEndpointRequest, WebhookDelivery, WebhookEndpoint,
+};
+use authority_webhook::retry::ErrorClass;
+use axum::routing::post;
+
+use crate::kit::{
+    lists::{ListAddress, ListLink, Pages},
+    prelude::*,
+};
+
+/// The number of deliveries on a page.
+const PAGE: i32 = 50;
+const STATES: [(&str, &str); 5] = [
+    ("", "All"),
+    ("open", "To be sent"),
+    ("delivered", "Delivered"),
+    ("dead", "Gave up"),
+    ("cancelled", "Cancelled"),
+];
+
+pub(crate) fn router() -> Router<Console> {
+    Router::new()
+        .route("/console/webhooks/{id}", get(show))
+        .route("/console/webhooks/{id}/test", post(test))
+        .route("/console/webhooks/{id}/redrive", post(redrive))
+}
+
+struct Delivery {
+    id: String,
+    event_type: String,
+    event_id: String,
+    state: String,
+    /// The state in words.
+    label: &'static str,
+    made: Option<Moment>,
+    due: Option<Moment>,
+    attempts: Vec<Attempt>,
+    /// Whether it can be sent again.
+    is_over: bool,
+}
+
+struct Attempt {
+    number: i32,
+    at: Option<Moment>,
+    /// `503 after 120 ms`, or the error if there was no answer.
+    outcome: String,
+    answer: Option<Argument>,
+}
+
+#[derive(Template)]
+#[template(path = "webhook.html")]
+struct WebhookPage {
+    frame: Frame,
+    endpoint: WebhookEndpoint,
+    /// The end of the time in which only probes are sent, and the reason.
+    held: Option<(Moment, &'static str)>,
+    address: String,
+    /// The deliveries by state.
+    links: Vec<ListLink>,
+    deliveries: Vec<Delivery>,
+    pages: Pages,
+    /// The result of the person's last action.
+    done: Option<String>,
+    failed: Option<Argument>,
+    may_test: bool,
+    may_redrive: bool,
+    key: String,
+}
+
+async fn show(view: View, Path(id): Path<String>, query: Pairs) -> Response {
+    view.answer(shown(&view, &id, &query, None, None).await)
+}
+
+async fn shown(
+    view: &View,
+    id: &str,
+    query: &Pairs,
+    done: Option<String>,
+    failed: Option<Argument>,
+) -> Result<Response, Status> {
+    let request =
+        GetWebhookEndpointRequest { id: id.to_owned(), ..GetWebhookEndpointRequest::default() };
+    let endpoint = view.calls.call(&request).await?;
+    let state = query.text("state");
+    let request = ListWebhookDeliveriesRequest {
+        id: id.to_owned(),
+        state: (!state.is_empty()).then(|| state.to_owned()),
+        limit: Some(PAGE),
+        page_token: query.text("page").to_owned(),
+        ..ListWebhookDeliveriesRequest::default()
+    };
+    let listed = view.calls.call(&request).await?;
+    let address = format!("/console/webhooks/{}", encoded(id));
+    let list = ListAddress::of(&*address, [("state", state)]);
+    let done = done.or_else(|| {
+        (done_word(view, &address, query) == "redrive").then(|| "It will be sent again.".to_owned())
+    });
+    let mut frame = view.frame(format!("Deliveries to {}", endpoint.url), Section::Records);
+    if let Some(failed) = &failed {
+        frame = frame.failed("Test not delivered", format!("{}.", failed.path), None);
+    }
+    let shown = WebhookPage {
+        frame,
+        deliveries: listed.deliveries.into_iter().map(|one| delivery(view, one)).collect(),
+        links: STATES.map(|(word, label)| list.link(label, "state", word)).into(),
+        pages: list.pages(query, listed.next_page_token.as_deref()),
+        held: held(view, &endpoint),
+        endpoint,
+        address,
+        done,
+        failed,
+        may_test: view.may(rpc::TEST_WEBHOOK_ENDPOINT),
+        may_redrive: view.may(rpc::REDRIVE_WEBHOOK_DELIVERY),
+        key: idempotency_key()?,
+    };
+    Ok(page(StatusCode::OK, &shown))
+}
+
+fn held(view: &View, endpoint: &WebhookEndpoint) -> Option<(Moment, &'static str)> {
+    let until = Moment::of_time(endpoint.held_until, view.now).filter(|until| !until.past)?;
+    let why = match endpoint.held_by.as_deref() {
+        Some("retry_after") => "the receiver asked for that, by Retry-After",
+        _ => "after failures in a row",
+    };
+    Some((until, why))
+}
+
+fn delivery(view: &View, delivery: WebhookDelivery) -> Delivery {
+    let attempts = delivery.attempts.into_iter().map(|attempt| Attempt {
+        number: attempt.attempt,
+        at: Moment::of_time(attempt.at, view.now),
+        outcome: outcome(attempt.status, attempt.error_class.as_deref(), attempt.latency_ms),
+        answer: attempt.body_start.map(|body| Argument::new("", body)),
+    });
+    Delivery {
+        attempts: attempts.collect(),
+        made: Moment::of_time(delivery.created_at, view.now),
+        due: Moment::of_time(delivery.due_at, view.now),
+        is_over: delivery.state != "open",
+        label: STATES.iter().find(|(state, _)| *state == delivery.state).map_or("Unknown", |s| s.1),
+        id: delivery.id,
+        event_type: delivery.event_type,
+        event_id: delivery.event_id,
+        state: delivery.state,
+    }
+}
+
+fn outcome(status: Option<i32>, error: Option<&str>, latency: Option<i32>) -> String {
+    let what = match (status, error) {
+        (Some(status), _) => status.to_string(),
+        (None, Some(error)) => {
+            return ErrorClass::named(error).map_or_else(|| error.to_owned(), |c| c.to_string());
+        }
+        (None, None) => "no answer".to_owned(),
+    };
+    latency.map_or(what.clone(), |latency| format!("{what} after {latency} ms"))
+}
+
+/// Sends a test event to the endpoint, and shows its response.
+async fn test(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
+    let tested = async {
+        let request = TestWebhookEndpointRequest { id: id.clone() };
+        let answer = view.calls.call_once(&request, form.one("key")).await?;
+        let outcome = outcome(answer.status, answer.error_class.as_deref(), answer.latency_ms);
+        let none = Pairs::default();
+        if answer.delivered {
+            shown(&view, &id, &none, Some(format!("Test delivered: {outcome}.")), None).await
+        } else {
+            let start = answer.body_start.unwrap_or_default();
+            let failed = Argument::new(outcome, start);
+            shown(&view, &id, &none, None, Some(failed)).await
+        }
+    };
+    view.answer_act("Test not sent", tested.await)
+}
+
+/// Sends one delivery again.
+async fn redrive(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
+    let redriven = async {
+        let request = RedriveWebhookDeliveryRequest { id: form.text("delivery").to_owned() };
+        let sent = view.calls.call_once(&request, form.one("key"));
+        let _: WebhookDelivery = sent.await?;
+        Ok(see_done(&view, &format!("/console/webhooks/{}", encoded(&id)), "redrive"))
+    };
+    view.answer_act("Not sent again", redriven.await)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_without_an_answer_says_what_happened() {
+        let none = outcome(None, Some("connect"), Some(0));
+        assert!(none.starts_with("no connection: nothing listens there"), "{none}");
+        assert_eq!(outcome(Some(503), Some("http"), Some(120)), "503 after 120 ms");
+        assert_eq!(outcome(None, None, None), "no answer");
+    }
+}

@@ -1,0 +1,72 @@
+//! A page for people who are not signed in, or if their session cannot be checked. It has a link to continue.
+
+use askama::Template;
+use axum::response::Response;
+use http::StatusCode;
+
+use crate::kit::{assets::VERSION, page::page, query::encoded};
+
+/// A page with a message and a link.
+#[derive(Template)]
+#[template(path = "notice.html")]
+pub(crate) struct Notice {
+    status: StatusCode,
+    title: &'static str,
+    message: String,
+    /// The address to continue at, and the link's label.
+    link: Option<(String, &'static str)>,
+    /// An address that the browser opens automatically.
+    onward: Option<String>,
+    version: &'static str,
+}
+
+impl Notice {
+    pub(crate) fn new(status: StatusCode, title: &'static str, message: impl Into<String>) -> Self {
+        let link = Some(("/console".to_owned(), "Sign in"));
+        Self { status, title, message: message.into(), link, onward: None, version: &VERSION }
+    }
+
+    /// Adds a link to a sign-in that leads to `path`.
+    pub(crate) fn again(self, path: &str) -> Self {
+        self.link(&format!("/console/sign-in?to={}", encoded(path)), "Sign in again")
+    }
+
+    /// Adds a link to a sign-in as another person, which leads to `path`. The same person would only
+    /// return to this page.
+    pub(crate) fn for_somebody_else(self, path: &str) -> Self {
+        let path = format!("/console/sign-in?to={}&switch=yes", encoded(path));
+        self.link(&path, "Sign in as somebody else")
+    }
+
+    pub(crate) fn link(mut self, path: &str, label: &'static str) -> Self {
+        self.link = Some((path.to_owned(), label));
+        self
+    }
+
+    pub(crate) fn onward(mut self, url: String) -> Self {
+        self.onward = Some(url);
+        self
+    }
+
+    pub(crate) fn foreign_form() -> Self {
+        let text = "The form did not come from a page of your present session, so nothing was changed. Open the \
+                    page again and send it from there.";
+        Self::new(StatusCode::FORBIDDEN, "Nothing was changed", text)
+            .link("/console", "Open the console")
+    }
+
+    pub(crate) fn ended_session() -> Self {
+        let text = "Your session has ended, so nothing was changed. Sign in and do it again; what you typed is \
+                    still on the page before this one.";
+        Self::new(StatusCode::FORBIDDEN, "Your session has ended", text)
+    }
+
+    pub(crate) fn unreadable_form(status: StatusCode) -> Self {
+        let text = "The form could not be read, or is larger than 512 KiB, so nothing was changed.";
+        Self::new(status, "Nothing was changed", text).link("/console", "Open the console")
+    }
+
+    pub(crate) fn response(self) -> Response {
+        page(self.status, &self)
+    }
+}

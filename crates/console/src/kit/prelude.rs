@@ -1,0 +1,29 @@
+//! The imports of most pages.
+
+pub(crate) use askama::Template;
+pub(crate) use axum::{
+    Router,
+    extract::Path,
+    response::{IntoResponse, Response},
+    routing::get,
+};
+pub(crate) use chrono::{DateTime, Utc};
+pub(crate) use http::{HeaderMap, HeaderValue, StatusCode, header};
+pub(crate) use serde_json::{Map, Value};
+pub(crate) use tonic::{Code, Status};
+
+pub(crate) use super::{
+    calls::some_at_once,
+    done::{done_word, see_done},
+    form::{Posted, idempotency_key},
+    frame::{Frame, Section},
+    names::{Named, Names, called},
+    notice::Notice,
+    page::{page, see},
+    problem::{Problem, is_absent, refused},
+    query::{Pairs, encoded},
+    rpc,
+    show::{Amount, Argument, Moment, arguments, counted, short},
+    view::View,
+};
+pub(crate) use crate::Console;
