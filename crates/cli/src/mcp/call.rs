@@ -65,12 +65,16 @@ pub(crate) enum Stage {
     Listing { cite: Option<String> },
     /// Waits for the service's record of the server.
     Record { seen: Option<String>, cite: Option<String> },
+    /// Waits for the resource that it names. The approval to cite is kept.
+    Resource { cite: Option<String> },
     /// Waits for a decision.
     Asking,
     /// Waits for people.
     Holding { hold: Hold, until: Duration, next_progress: Duration },
     /// Waits for the stream of stop conditions.
     Opening,
+    /// Waits for the record that it begins.
+    Beginning,
     /// The server works on it.
     Forwarded,
 }

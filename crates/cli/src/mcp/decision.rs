@@ -23,6 +23,8 @@ pub(crate) struct Permit {
     /// How long after the question the action may begin.
     pub(crate) valid_for: Duration,
     pub(crate) obligations: Vec<String>,
+    /// Whether its record has an approval. False until the record is verified.
+    pub(crate) is_approved: bool,
     /// The record, its signature and the salt of its context, for the tool.
     pub(crate) proof: Value,
 }
@@ -137,7 +139,7 @@ impl Answer {
         let proof = json!({"record": record, "record_digest": pack["record_digest"],
             "signature": pack["signature"], "salt": self.context_salt});
         let Self { decision_id, obligations, .. } = self;
-        Ok(Permit { decision_id, valid_for, obligations, proof })
+        Ok(Permit { decision_id, valid_for, obligations, is_approved: false, proof })
     }
 
     fn hold(self) -> Hold {

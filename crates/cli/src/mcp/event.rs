@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::mcp::{decision::Decision, record::ServerRecord};
+use crate::mcp::{decision::Decision, question::ResourceName, record::ServerRecord};
 
 /// Identifies a call in the relay.
 pub(crate) type CallId = u64;
@@ -19,12 +19,16 @@ pub(crate) enum Event {
     Record(Result<Box<ServerRecord>, String>),
     /// The action patterns of the agent's grants.
     Grants(Result<Grants, String>),
+    /// The id of the resource that a call names; `None` if the service knows none.
+    Resource(CallId, Result<Option<String>, String>),
     /// The response to a decision request. A permission in it is verified.
     Decided(CallId, Result<Decision, AskFailure>),
     /// The stop conditions of a permission are watched.
     Watching(CallId),
     /// The stop conditions cannot be watched.
     Unwatched(CallId, String),
+    /// An action is recorded as begun, or why it can't be.
+    Begun(CallId, Result<(), String>),
     /// A permission has ended: the condition.
     Stopped(CallId, String),
     /// A held decision has changed: the state of its approval.
@@ -76,6 +80,11 @@ pub(crate) enum Action {
     LoadRecord,
     /// Reads the agent's grants.
     LoadGrants,
+    /// Finds the resource that a call names.
+    LookUp {
+        call: CallId,
+        named: ResourceName,
+    },
     /// Requests a decision. All attempts of this request have the same key.
     Ask {
         call: CallId,
@@ -94,8 +103,13 @@ pub(crate) enum Action {
     },
     /// Ends the streams of a call.
     Forget(CallId),
-    /// Records that a permitted action begins now. After a crash, the next process reports it.
-    Begin(String),
+    /// Records that a permitted action begins. After a crash, the next process reports it.
+    Begin {
+        call: CallId,
+        decision_id: String,
+        /// Whether it uses an approval.
+        is_approved: bool,
+    },
     /// Reports the outcome of a permitted action.
     Report {
         decision_id: String,

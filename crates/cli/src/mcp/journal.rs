@@ -35,13 +35,27 @@ impl Journal {
         Ok(Self { path, file, pending: BTreeSet::new() })
     }
 
-    /// Remembers an action before it begins.
+    /// Remembers an action before it begins. It survives a crash of the process.
     ///
     /// # Errors
     /// The file can't be written.
     pub(crate) fn begin(&mut self, decision_id: &str) -> io::Result<()> {
         self.pending.insert(decision_id.to_owned());
         self.file.write_all(format!("{decision_id}\n").as_bytes())
+    }
+
+    /// Returns a function that waits until the file is on the disk. An action that people approved
+    /// begins after that: the approval can't be used again.
+    ///
+    /// # Errors
+    /// The process has no file descriptor left.
+    pub(crate) fn sync(&self) -> io::Result<impl FnOnce() -> io::Result<()> + Send + use<>> {
+        let (file, path) = (self.file.try_clone()?, self.path.clone());
+        Ok(move || {
+            file.sync_data()?;
+            // The name of a new file is in its folder.
+            path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+        })
     }
 
     /// Forgets an action that is reported.
@@ -119,9 +133,10 @@ mod tests {
     fn what_a_crash_leaves_is_found_once() {
         let folder = tempfile::tempdir().unwrap();
         let mut journal = Journal::create(folder.path()).unwrap();
-        journal.begin("a").unwrap();
-        journal.begin("b").unwrap();
-        journal.begin("c").unwrap();
+        for id in ["a", "b", "c"] {
+            journal.begin(id).unwrap();
+        }
+        journal.sync().unwrap()().unwrap();
         journal.reported("b").unwrap();
         journal.begin("d").unwrap();
         // The process lives: its file is locked.

@@ -4,6 +4,7 @@
 //! [`introduce`] asks a server for its tools, for commands that pin them.
 
 mod call;
+mod clock;
 mod decision;
 mod definition;
 mod event;

@@ -18,6 +18,15 @@ const RECORDED_ONLY: [&str; 2] = ["context_digest", "explain"];
 /// The members of a question that are not recorded as they are sent.
 const SENT_ONLY: [&str; 3] = ["context", "explain", "include_record"];
 
+/// The parts of a verified record that the relay needs.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Verified {
+    /// How long the permission lasts, from the decision.
+    pub(crate) lifetime: Duration,
+    /// Whether the decision uses an approval.
+    pub(crate) is_approved: bool,
+}
+
 /// Why a permission is not accepted.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unverified {
@@ -37,8 +46,7 @@ pub(crate) fn keys(jwks: &Value) -> Result<KeySet, String> {
     key_set(document.as_bytes()).map_err(|fault| fault.to_string())
 }
 
-/// Checks the record of a permission against the question that was sent. Returns its lifetime,
-/// which begins with the decision, by the signed record.
+/// Checks the record of a permission against the question that was sent.
 ///
 /// # Errors
 /// The record is not signed by a known key, or is of another question, call or decision.
@@ -47,7 +55,7 @@ pub(crate) fn verify(
     question: &Value,
     tenant_id: &str,
     keys: &KeySet,
-) -> Result<Duration, Unverified> {
+) -> Result<Verified, Unverified> {
     let proof = |member: &str| permit.proof[member].as_str().unwrap_or_default();
     let record = verify_decided(
         proof("record"),
@@ -80,7 +88,9 @@ pub(crate) fn verify(
     let time = |member: &str| DateTime::parse_from_rfc3339(record[member].as_str()?).ok();
     let lifetime = time("evaluated_at").zip(time("valid_until"));
     let lifetime = lifetime.and_then(|(from, until)| (until - from).to_std().ok());
-    lifetime.ok_or_else(|| Unverified::Invalid("the record has no lifetime".to_owned()))
+    let missing = || Unverified::Invalid("the record has no lifetime".to_owned());
+    let is_approved = !record["request"]["approval_id"].is_null();
+    Ok(Verified { lifetime: lifetime.ok_or_else(missing)?, is_approved })
 }
 
 /// Whether the recorded request is the question, member by member. With `cite_ready_approval` the
@@ -117,7 +127,8 @@ mod tests {
         let signing = Signing::new();
         let asked = question("00112233445566778899aabbccddeeff");
         let permit = signing.permit(&asked);
-        assert_eq!(verify(&permit, &asked, TENANT, &signing.keys()), Ok(LIFETIME));
+        let expected = Verified { lifetime: LIFETIME, is_approved: false };
+        assert_eq!(verify(&permit, &asked, TENANT, &signing.keys()), Ok(expected));
     }
 
     #[test]
@@ -127,7 +138,8 @@ mod tests {
         let permit = signing.permit_with(&asked, |record| {
             record["request"]["approval_id"] = json!("svc:approval:1");
         });
-        assert_eq!(verify(&permit, &asked, TENANT, &signing.keys()), Ok(LIFETIME));
+        let expected = Verified { lifetime: LIFETIME, is_approved: true };
+        assert_eq!(verify(&permit, &asked, TENANT, &signing.keys()), Ok(expected));
     }
 
     #[test]

@@ -5,8 +5,18 @@ use serde_json::{Map, Number, Value, json};
 
 use crate::mcp::record::{AmountPointer, ContextMap, ToolRecord};
 
+/// The longest `external_id` of a resource, in characters.
+const LONGEST_NAME: usize = 300;
+
 /// The largest arguments that are asked about, in bytes of canonical JSON.
 const LARGEST: usize = 64 * 1024;
+
+/// The resource that a call names, in the terms of its own system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ResourceName {
+    pub(crate) kind: String,
+    pub(crate) external_id: String,
+}
 
 /// The parts of a decision request that are the same for every call.
 #[derive(Clone, Debug)]
@@ -97,6 +107,24 @@ impl Asker {
     }
 }
 
+/// Returns the resource that a call names; `None` if the tool has no argument for it.
+///
+/// # Errors
+/// The sentence with which the call is denied.
+pub(crate) fn resource_name(
+    tool: &ToolRecord,
+    arguments: &Map<String, Value>,
+) -> Result<Option<ResourceName>, String> {
+    let map = tool.mcp.context_map.as_ref();
+    let Some(pointed) = map.and_then(|map| map.resource.as_ref()) else { return Ok(None) };
+    let arguments = Value::Object(arguments.clone());
+    let named = arguments.pointer(&pointed.pointer).and_then(Value::as_str);
+    let named = named.filter(|name| (1..=LONGEST_NAME).contains(&name.chars().count()));
+    let expected = format!("a text of 1 to {LONGEST_NAME} characters");
+    let named = named.ok_or_else(|| absent("resource", &pointed.pointer, &expected))?;
+    Ok(Some(ResourceName { kind: pointed.kind.clone(), external_id: named.to_owned() }))
+}
+
 /// Returns a name in the grammar of actions: lower-case, other characters become `-`.
 pub(crate) fn in_action(name: &str) -> String {
     let plain = |c: char| match c.to_ascii_lowercase() {
@@ -116,10 +144,6 @@ fn sized(value: Value) -> Result<Value, String> {
 
 /// Returns the facts of the mapped arguments. Each is required.
 fn mapped(map: &ContextMap, arguments: &Map<String, Value>) -> Result<Map<String, Value>, String> {
-    if map.resource.is_some() {
-        return Err("Denied (resource_access_missing): this gateway can't look up the resource of the call."
-            .to_owned());
-    }
     let arguments = Value::Object(arguments.clone());
     let mut facts = Map::new();
     if let Some(pointed) = &map.amount {
@@ -240,10 +264,21 @@ mod tests {
             assert!(asked(given.clone()).unwrap_err().starts_with("Denied"), "{given}");
         }
         assert!(ask(&map, json!({"amount": 1})).is_err());
-        let resource = json!({"context_map": {"resource": {"kind": "mailbox", "pointer": "/to"}}});
-        assert!(
-            ask(&resource, json!({"to": "x"})).unwrap_err().contains("resource_access_missing")
-        );
+    }
+
+    #[test]
+    fn the_resource_of_a_call_is_named_by_a_text() {
+        let pointed = json!({"context_map": {"resource": {"kind": "mailbox", "pointer": "/to"}}});
+        let named = |mcp: &Value, arguments: Value| {
+            resource_name(&tool(mcp), arguments.as_object().unwrap())
+        };
+        let expected = ResourceName { kind: "mailbox".to_owned(), external_id: "é@x".to_owned() };
+        assert_eq!(named(&pointed, json!({"to": "é@x"})), Ok(Some(expected)));
+        assert_eq!(named(&json!({}), json!({"to": "x"})), Ok(None));
+        for to in [json!(null), json!(""), json!(7), json!(["x"]), json!("x".repeat(301))] {
+            assert!(named(&pointed, json!({ "to": to })).unwrap_err().starts_with("Denied"));
+        }
+        assert!(named(&pointed, json!({})).unwrap_err().starts_with("Denied"));
     }
 
     #[test]

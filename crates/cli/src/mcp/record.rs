@@ -61,13 +61,19 @@ pub(crate) struct ContextMap {
     pub(crate) amount: Option<AmountPointer>,
     pub(crate) currency: Option<String>,
     pub(crate) jurisdiction: Option<String>,
-    pub(crate) resource: Option<Value>,
+    pub(crate) resource: Option<ResourcePointer>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct AmountPointer {
     pub(crate) pointer: String,
     pub(crate) scale: Option<u8>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct ResourcePointer {
+    pub(crate) kind: String,
+    pub(crate) pointer: String,
 }
 
 /// The treatment of a method other than `tools/call`.

@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use tokio::{
@@ -13,14 +13,16 @@ use tokio::{
         Notify,
         mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
     },
-    task::{AbortHandle, JoinSet},
+    task::{AbortHandle, JoinSet, spawn_blocking},
     time::{MissedTickBehavior, interval, timeout},
 };
 
 use crate::mcp::{
+    clock::Moment,
     event::{Action, CallId, Event, Outcome},
     journal::{Journal, left},
     lines,
+    question::ResourceName,
     relay::Relay,
     service::Service,
     watch,
@@ -58,7 +60,7 @@ where
     SR: AsyncRead + Unpin + Send + 'static,
     SW: AsyncWrite + Unpin + Send + 'static,
 {
-    let began = Instant::now();
+    let began = Moment::now();
     let (events, mut incoming) = unbounded_channel();
     let (to_client, client_lines) = unbounded_channel();
     let (to_server, server_lines) = unbounded_channel();
@@ -114,7 +116,8 @@ struct Runner {
     to_client: UnboundedSender<Vec<u8>>,
     to_server: UnboundedSender<Vec<u8>>,
     folder: Option<PathBuf>,
-    journal: Arc<Mutex<Option<Journal>>>,
+    /// Or why there is none.
+    journal: Arc<Mutex<Result<Journal, String>>>,
     reports: JoinSet<()>,
     /// The streams of each call.
     streams: HashMap<CallId, Vec<AbortHandle>>,
@@ -130,12 +133,15 @@ impl Runner {
         folder: Option<PathBuf>,
         kill: Arc<Notify>,
     ) -> Self {
-        let journal = folder.as_ref().and_then(|folder| {
-            let created = Journal::create(folder);
-            created
-                .map_err(|why| warn(&format!("outcomes can't be kept for a restart: {why}")))
-                .ok()
+        let unset = || "set XDG_CONFIG_HOME or HOME to a folder".to_owned();
+        let journal = folder.as_ref().ok_or_else(unset).and_then(|folder| {
+            Journal::create(folder).map_err(|why| format!("{}: {why}", folder.display()))
         });
+        if let Err(why) = &journal {
+            warn(&format!(
+                "outcomes can't be kept for a restart, calls that people approved are denied: {why}"
+            ));
+        }
         let journal = Arc::new(Mutex::new(journal));
         let (reports, streams) = (JoinSet::new(), HashMap::new());
         Self { service, events, to_client, to_server, folder, journal, reports, streams, kill }
@@ -145,7 +151,7 @@ impl Runner {
         &mut self,
         relay: &mut Relay,
         incoming: &mut UnboundedReceiver<Event>,
-        began: Instant,
+        began: Moment,
     ) -> Ended {
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -176,6 +182,7 @@ impl Runner {
             Action::ToServer(line) => drop(self.to_server.send(line)),
             Action::LoadRecord => self.load_record(),
             Action::LoadGrants => self.load_grants(),
+            Action::LookUp { call, named } => self.look_up(call, named),
             Action::Ask { call, question, key } => self.ask(call, question, key),
             Action::Watch { call, decision_id } => self.watch(call, decision_id),
             Action::Follow { call, decision_id } => self.follow(call, decision_id),
@@ -183,7 +190,9 @@ impl Runner {
                 let streams = self.streams.remove(&call).unwrap_or_default();
                 streams.iter().for_each(AbortHandle::abort);
             }
-            Action::Begin(decision_id) => self.begin(&decision_id),
+            Action::Begin { call, decision_id, is_approved } => {
+                self.begin(call, &decision_id, is_approved);
+            }
             Action::Report { decision_id, outcome, detail } => {
                 self.report(decision_id, outcome, detail);
             }
@@ -219,6 +228,14 @@ impl Runner {
         tokio::spawn(async move { events.send(Event::Grants(service.grants().await)) });
     }
 
+    fn look_up(&self, call: CallId, named: ResourceName) {
+        let (service, events) = (Arc::clone(&self.service), self.events.clone());
+        tokio::spawn(async move {
+            let found = service.resource(&named).await;
+            let _ = events.send(Event::Resource(call, found));
+        });
+    }
+
     fn ask(&mut self, call: CallId, question: serde_json::Value, key: String) {
         let (service, events) = (Arc::clone(&self.service), self.events.clone());
         self.reports.spawn(async move {
@@ -252,11 +269,24 @@ impl Runner {
         self.streams.entry(call).or_default().push(task.abort_handle());
     }
 
-    fn begin(&self, decision_id: &str) {
+    /// Waits for the disk on another thread, so that an end of the permission is noticed.
+    fn begin(&self, call: CallId, decision_id: &str, is_approved: bool) {
+        let events = self.events.clone();
+        let begun = move |begun: Result<(), String>| drop(events.send(Event::Begun(call, begun)));
         let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
-        let begun = journal.as_mut().map_or(Ok(()), |journal| journal.begin(decision_id));
-        if let Err(why) = begun {
-            warn(&format!("the outcome would not be reported after a crash: {why}"));
+        let journal = match journal.as_mut() {
+            Ok(journal) => journal,
+            Err(why) if is_approved => return begun(Err(why.clone())),
+            // The command has warned of it.
+            Err(_) => return begun(Ok(())),
+        };
+        let written = journal.begin(decision_id);
+        match written.and_then(|()| is_approved.then(|| journal.sync()).transpose()) {
+            Ok(Some(sync)) => {
+                spawn_blocking(move || begun(sync().map_err(|error| error.to_string())));
+            }
+            Ok(None) => begun(Ok(())),
+            Err(error) => begun(Err(error.to_string())),
         }
     }
 

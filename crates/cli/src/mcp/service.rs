@@ -9,19 +9,21 @@ use serde_json::{Map, Value, json};
 use tokio::{sync::Mutex, time::timeout};
 
 use crate::mcp::{
+    clock::Moment,
     decision::{Decision, Permit},
     event::{AskFailure, Grants, Outcome},
     json::object,
-    permit::{self, Unverified},
+    permit::{self, Unverified, Verified},
+    question::ResourceName,
     record::ServerRecord,
 };
 
-/// How long keys are used before a permission with an unknown key makes them be read again.
+/// The shortest time between reads of the keys because of permissions with an unknown key.
 const KEYS_INTERVAL: Duration = Duration::from_secs(60);
 /// The first pause between two attempts; it doubles.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How long the relay waits for the service.
+/// How long the relay waits for the service, and uses its keys.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
     /// For a decision, over all attempts.
@@ -32,6 +34,8 @@ pub(crate) struct Patience {
     pub(crate) lost: Duration,
     /// For a report to arrive.
     pub(crate) report: Duration,
+    /// For keys that were read, at most: a revoked key is not trusted longer.
+    pub(crate) keys: Duration,
 }
 
 impl Default for Patience {
@@ -41,6 +45,7 @@ impl Default for Patience {
             open: Duration::from_secs(2),
             lost: Duration::from_secs(30),
             report: Duration::from_secs(30),
+            keys: Duration::from_secs(600),
         }
     }
 }
@@ -51,7 +56,7 @@ pub(crate) struct Service {
     slug: String,
     agent: String,
     tenant_id: String,
-    /// The keys are read from here if none are pinned.
+    /// Pinned keys are not read again. Other keys are read from the service.
     pinned: bool,
     keys: Mutex<Keys>,
     pub(crate) patience: Patience,
@@ -59,7 +64,8 @@ pub(crate) struct Service {
 
 struct Keys {
     known: KeySet,
-    read_at: Option<Instant>,
+    tried_at: Option<Moment>,
+    read_at: Option<Moment>,
 }
 
 impl Service {
@@ -82,7 +88,11 @@ impl Service {
             agent: agent.to_owned(),
             tenant_id: TenantId::of(&id).as_str().to_owned(),
             pinned: known.is_some(),
-            keys: Mutex::new(Keys { known: known.unwrap_or_default(), read_at: None }),
+            keys: Mutex::new(Keys {
+                known: known.unwrap_or_default(),
+                tried_at: None,
+                read_at: None,
+            }),
             patience: Patience::default(),
         })
     }
@@ -102,9 +112,10 @@ impl Service {
         }
         let mut decision = Decision::read(&body).map_err(|why| unavailable(&why))?;
         if let Decision::Permitted(permit) = &mut decision {
-            let lifetime = self.verify(permit, question).await.map_err(|why| unavailable(&why))?;
+            let verified = self.verify(permit, question).await.map_err(|why| unavailable(&why))?;
             // Only the record is signed.
-            permit.valid_for = permit.valid_for.min(lifetime);
+            permit.valid_for = permit.valid_for.min(verified.lifetime);
+            permit.is_approved = verified.is_approved;
         }
         Ok(decision)
     }
@@ -135,29 +146,38 @@ impl Service {
         }
     }
 
-    async fn verify(&self, permit: &Permit, question: &Value) -> Result<Duration, String> {
+    async fn verify(&self, permit: &Permit, question: &Value) -> Result<Verified, String> {
         let mut keys = self.keys.lock().await;
+        if !self.pinned && is_over(keys.read_at, self.patience.keys) {
+            self.read_keys(&mut keys).await?;
+        }
         match permit::verify(permit, question, &self.tenant_id, &keys.known) {
-            Ok(lifetime) => return Ok(lifetime),
-            Err(Unverified::UnknownKey) if self.may_read_keys(&keys) => {}
+            Ok(verified) => return Ok(verified),
+            Err(Unverified::UnknownKey)
+                if !self.pinned && is_over(keys.tried_at, KEYS_INTERVAL) => {}
             Err(Unverified::UnknownKey) => {
                 return Err("no known key signed the permission".to_owned());
             }
             Err(Unverified::Invalid(why)) => return Err(why),
         }
-        keys.read_at = Some(Instant::now());
-        let read = timeout(self.patience.open, self.client.get(&[".well-known", "jwks.json"], &()));
-        let read = read.await.map_err(|_| "the keys can't be read in time")?;
-        let jwks = serde_json::from_str(&read.map_err(|error| error.to_string())?);
-        keys.known = permit::keys(&jwks.map_err(|error: serde_json::Error| error.to_string())?)?;
+        self.read_keys(&mut keys).await?;
         permit::verify(permit, question, &self.tenant_id, &keys.known).map_err(|why| match why {
             Unverified::UnknownKey => "no known key signed the permission".to_owned(),
             Unverified::Invalid(why) => why,
         })
     }
 
-    fn may_read_keys(&self, keys: &Keys) -> bool {
-        !self.pinned && keys.read_at.is_none_or(|read_at| read_at.elapsed() >= KEYS_INTERVAL)
+    /// # Errors
+    /// The service's keys can't be read. The known ones get no younger.
+    async fn read_keys(&self, keys: &mut Keys) -> Result<(), String> {
+        let began = Moment::now();
+        keys.tried_at = Some(began);
+        let read = timeout(self.patience.open, self.client.get(&[".well-known", "jwks.json"], &()));
+        let read = read.await.map_err(|_| "the keys can't be read in time")?;
+        let jwks = serde_json::from_str(&read.map_err(|error| error.to_string())?);
+        keys.known = permit::keys(&jwks.map_err(|error: serde_json::Error| error.to_string())?)?;
+        keys.read_at = Some(began);
+        Ok(())
     }
 
     /// Reads the service's record of the server.
@@ -168,6 +188,27 @@ impl Service {
         let query = json!({"tenant_id": self.tenant_id});
         let body = self.get(&["v1", "mcp-servers", &self.slug], &query).await?;
         object(&body)
+    }
+
+    /// Returns the id of the resource that a call names; `None` if the service knows none.
+    ///
+    /// # Errors
+    /// The service does not answer, or this credential may not look up resources.
+    pub(crate) async fn resource(&self, named: &ResourceName) -> Result<Option<String>, String> {
+        let path = format!("{}:resource", self.slug);
+        let path = ["v1", "mcp-servers", &path];
+        let query = json!({"tenant_id": self.tenant_id, "kind": named.kind,
+            "external_id": named.external_id});
+        let answer = timeout(self.patience.open, self.client.get(&path, &query)).await;
+        match answer.map_err(|_| "no answer in time")? {
+            Ok(body) => {
+                let found: Value = object(&body)?;
+                let id = found["resource_id"].as_str().filter(|id| !id.is_empty());
+                Ok(Some(id.ok_or("the answer has no `resource_id`")?.to_owned()))
+            }
+            Err(Error::Refused(refusal)) if refusal.error.error == "not_found" => Ok(None),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     /// Reads the action patterns of the agent's grants.
@@ -280,6 +321,10 @@ impl StreamFailure {
             _ => Self::Lost(error.to_string()),
         }
     }
+}
+
+fn is_over(since: Option<Moment>, limit: Duration) -> bool {
+    since.is_none_or(|since| since.elapsed() >= limit)
 }
 
 fn unavailable(why: &str) -> AskFailure {

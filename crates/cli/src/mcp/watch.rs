@@ -1,11 +1,12 @@
 //! Follows decisions by the service's streams.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use authority_client::Next;
-use tokio::{sync::mpsc::UnboundedSender, time::timeout};
+use tokio::sync::mpsc::UnboundedSender;
 
 use crate::mcp::{
+    clock::{Moment, within},
     event::{CallId, Event},
     service::{Service, StreamFailure},
 };
@@ -26,7 +27,7 @@ pub(crate) async fn stop_conditions(
     decision_id: &str,
     events: &UnboundedSender<Event>,
 ) {
-    let (mut opened, mut last) = (false, Instant::now());
+    let (mut opened, mut last) = (false, Moment::now());
     loop {
         let end = one_stream(service, call, decision_id, events, &mut opened, &mut last).await;
         let lost = last.elapsed() >= service.patience.lost;
@@ -51,7 +52,7 @@ async fn one_stream(
     decision_id: &str,
     events: &UnboundedSender<Event>,
     opened: &mut bool,
-    last: &mut Instant,
+    last: &mut Moment,
 ) -> End {
     let mut lines = match service.stream(decision_id, "watch-stop-conditions").await {
         Ok(lines) => lines,
@@ -60,17 +61,20 @@ async fn one_stream(
     };
     loop {
         let limit = if *opened { service.patience.lost } else { service.patience.open };
-        let left = limit.saturating_sub(last.elapsed());
-        let line = match timeout(left, lines.next()).await {
-            Err(_) => return End::Lost("the stream is silent".to_owned()),
-            Ok(Err(error)) => return End::Lost(error.to_string()),
-            Ok(Ok(Next::End)) => return End::Lost("the stream ended".to_owned()),
-            Ok(Ok(Next::Lost(why))) => return End::Lost(why),
-            Ok(Ok(Next::Line(_, line))) => line,
+        let line = match within(limit, *last, lines.next()).await {
+            None => return End::Lost("the stream is silent".to_owned()),
+            Some(Err(error)) => return End::Lost(error.to_string()),
+            Some(Ok(Next::End)) => return End::Lost("the stream ended".to_owned()),
+            Some(Ok(Next::Lost(why))) => return End::Lost(why),
+            Some(Ok(Next::Line(_, line))) => line,
         };
         match line["kind"].as_str() {
+            // It may have come before the machine slept.
+            Some("heartbeat") if last.elapsed() >= service.patience.lost => {
+                return End::Lost("the stream was silent".to_owned());
+            }
             Some("heartbeat") => {
-                *last = Instant::now();
+                *last = Moment::now();
                 if !*opened {
                     *opened = true;
                     let _ = events.send(Event::Watching(call));

@@ -55,7 +55,8 @@ pub struct Wrap {
     /// Answer a denial as a JSON-RPC error instead of a result that the model reads
     #[arg(long)]
     denial_as_error: bool,
-    /// The service's trusted keys: a saved copy of its /.well-known/jwks.json [default: read from the service]
+    /// The service's trusted keys, read once: a saved copy of its /.well-known/jwks.json [default: the service's, read
+    /// every ten minutes]
     #[arg(long, value_name = "FILE")]
     jwks: Option<PathBuf>,
     /// A file with the key of redacted arguments, 64 hexadecimal digits

@@ -11,6 +11,7 @@ use crate::mcp::{
     decision::{Decision, Hold, Permit},
     event::{Action, AskFailure, CallId, Outcome},
     message::{DENIED, INTERNAL, INVALID_PARAMS},
+    question::resource_name,
     reply,
 };
 
@@ -46,18 +47,42 @@ impl Relay {
         }
         let (arguments, input) = (call.arguments(), call.input.clone());
         let digest = seen.unwrap_or_default();
-        match self.settings.asker.tool(tool, &digest, &arguments, input.as_ref()) {
-            Err(sentence) => self.deny(id, &sentence),
-            Ok(question) => {
-                if let Some(call) = self.calls.get_mut(&id) {
-                    call.question = Some(question);
-                    if let Some(hold) = call.resumes.take().filter(|_| cite.is_none()) {
-                        self.wait(id, hold);
-                        return;
-                    }
-                }
+        let question = self.settings.asker.tool(tool, &digest, &arguments, input.as_ref());
+        let named = resource_name(tool, &arguments);
+        let (question, named) = match question.and_then(|question| Ok((question, named?))) {
+            Ok(made) => made,
+            Err(sentence) => return self.deny(id, &sentence),
+        };
+        let Some(call) = self.calls.get_mut(&id) else { return };
+        call.question = Some(question);
+        if let Some(hold) = call.resumes.take().filter(|_| cite.is_none()) {
+            return self.wait(id, hold);
+        }
+        match named {
+            None => self.ask(id, cite),
+            Some(named) => {
+                call.stage = Stage::Resource { cite };
+                self.send(Action::LookUp { call: id, named });
+            }
+        }
+    }
+
+    /// Asks about the resource that a call names. Each question has its own look-up.
+    pub(super) fn resource_found(&mut self, id: CallId, found: Result<Option<String>, String>) {
+        let Some(call) = self.calls.get_mut(&id) else { return };
+        let Stage::Resource { cite } = call.stage.clone() else { return };
+        match (found, &mut call.question) {
+            (Ok(Some(resource)), Some(question)) => {
+                question["resource_id"] = json!(resource);
                 self.ask(id, cite);
             }
+            (Err(why), _) => {
+                self.unavailable(id, &format!("its resource can't be looked up: {why}"));
+            }
+            _ => self.deny(
+                id,
+                "Denied (resource_access_missing): the service has no record of the call's resource.",
+            ),
         }
     }
 

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::Relay;
 use crate::mcp::{
     call::{Call, Kind, Stage},
+    decision::Permit,
     event::{Action, CallId, Outcome},
     json::object,
     message::{DENIED, INTERNAL, Id},
@@ -19,16 +20,47 @@ use crate::mcp::{
 const GRACE: Duration = Duration::from_secs(2);
 
 impl Relay {
-    /// The permission of a call is watched: the call may be forwarded.
-    pub(super) fn forward(&mut self, id: CallId) {
-        let may_begin = self.may_begin(id);
-        let Some(call) = self.calls.get_mut(&id).filter(|call| call.stage == Stage::Opening) else {
-            return;
-        };
-        let Some(permit) = call.permit.clone() else { return };
-        if !may_begin {
-            return self.deny(id, "Denied: the permission ended before the call could begin.");
+    /// The permission of a call is watched: its beginning is recorded.
+    pub(super) fn watched(&mut self, id: CallId) {
+        let Some(permit) = self.beginning(id, &Stage::Opening) else { return };
+        let Permit { decision_id, is_approved, .. } = permit;
+        self.send(Action::Begin { call: id, decision_id, is_approved });
+        if let Some(call) = self.calls.get_mut(&id) {
+            call.stage = Stage::Beginning;
         }
+    }
+
+    /// The beginning of a call is recorded: the call is forwarded, if its permission lasts.
+    pub(super) fn begun(&mut self, id: CallId, begun: Result<(), String>) {
+        let Some(permit) = self.beginning(id, &Stage::Beginning) else { return };
+        match begun {
+            Ok(()) => {}
+            Err(why) if permit.is_approved => {
+                // The approval can't be used again: its outcome must survive a crash.
+                return self.deny(
+                    id,
+                    &format!("Denied: the use of the approval can't be recorded: {why}."),
+                );
+            }
+            Err(why) => {
+                self.warn(format!("the outcome would not be reported after a crash: {why}"));
+            }
+        }
+        self.forward(id, &permit);
+    }
+
+    /// The permission of a call at this stage. A call whose permission has ended is denied.
+    fn beginning(&mut self, id: CallId, stage: &Stage) -> Option<Permit> {
+        let permit = self.calls.get(&id).filter(|call| call.stage == *stage)?.permit.clone()?;
+        if self.may_begin(id) {
+            return Some(permit);
+        }
+        self.deny(id, "Denied: the permission ended before the call could begin.");
+        None
+    }
+
+    fn forward(&mut self, id: CallId, permit: &Permit) {
+        let Some(call) = self.calls.get_mut(&id) else { return };
         call.stage = Stage::Forwarded;
         let line = match &call.kind {
             Kind::Tool { .. } if self.settings.permit_to_tool => {
@@ -39,7 +71,6 @@ impl Relay {
         let Some(line) = line else {
             return self.unavailable(id, "the permission can't be added to the call");
         };
-        self.send(Action::Begin(permit.decision_id));
         match self.calls.get(&id).map(|call| call.kind.clone()) {
             Some(Kind::Answer { request, .. }) => self.answer_permitted(id, &request),
             _ => self.send(Action::ToServer(line)),
@@ -68,7 +99,9 @@ impl Relay {
                 );
                 self.cancel(id, &sentence, "stopped");
             }
-            (_, Stage::Opening) => self.deny(id, &format!("Denied: stopped ({condition}).")),
+            (_, Stage::Opening | Stage::Beginning) => {
+                self.deny(id, &format!("Denied: stopped ({condition})."));
+            }
             _ => {}
         }
     }

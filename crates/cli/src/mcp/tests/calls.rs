@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::world::{World, settings};
 use crate::mcp::{
     decision::{Decision, Permit},
-    event::{AskFailure, Event, Outcome},
+    event::{AskFailure, CallId, Event, Outcome},
     relay::Settings,
 };
 
@@ -78,6 +78,31 @@ fn a_denied_call_is_a_result_that_the_model_reads() {
 }
 
 #[test]
+fn the_resource_that_a_call_names_is_looked_up_for_each_question() {
+    let mut world = World::new();
+    let map = json!({"resource": {"kind": "file", "pointer": "/path"}});
+    let record = world.record.as_mut().unwrap();
+    record["tools"][0]["mcp"]["context_map"] = map;
+    world.pass(61);
+    world.call(1, "touch", &json!({"path": "a"}));
+    assert!(world.told().contains("resource_access_missing"));
+    world.call(2, "touch", &json!({"path": 7}));
+    assert!(world.told().starts_with("Denied"));
+    assert!(world.asked.is_empty());
+    world.assert_nothing_forwarded();
+    for resource in ["svc:ent:acme:resource:1", "svc:ent:acme:resource:2"] {
+        world.resources.insert("a".to_owned(), resource.to_owned());
+        world.call(3, "touch", &json!({"path": "a"}));
+        assert_eq!(world.asked.last().unwrap().1["resource_id"], resource);
+        world.permit_and_watch();
+        world.server(&json!({"jsonrpc": "2.0", "id": 3, "result": {"content": []}}));
+    }
+    // A tool without the argument names no resource.
+    world.call(4, "read", &json!({"path": "a"}));
+    assert_eq!(world.asked.last().unwrap().1.get("resource_id"), None);
+}
+
+#[test]
 fn without_a_decision_there_is_no_call() {
     let failures = [
         (AskFailure::Unavailable("down".to_owned()), Some(-32603)),
@@ -121,6 +146,56 @@ fn a_permission_counts_from_the_question_and_only_while_it_is_watched() {
     // Later news of the stream have no effect.
     world.event(Event::Watching(call));
     world.assert_nothing_forwarded();
+}
+
+#[test]
+fn a_permission_that_ends_while_the_beginning_is_recorded_permits_nothing() {
+    type End = (fn(&mut World, CallId), &'static str);
+    let ends: [End; 3] = [
+        (|world, _| world.now += Duration::from_secs(30), "ended before"),
+        (
+            |world, call| world.event(Event::Stopped(call, "actor.stop_signal".to_owned())),
+            "actor.stop_signal",
+        ),
+        (|world, call| world.event(Event::Stopped(call, "watch.lost".to_owned())), "watch.lost"),
+    ];
+    for (end, told) in ends {
+        let mut world = World::new();
+        world.records = false;
+        world.call(1, "touch", &json!({}));
+        let decision_id = world.permit_and_watch();
+        let call = world.watched[0].0;
+        assert_eq!((world.begun.len(), world.server.len()), (1, 0));
+        end(&mut world, call);
+        world.event(Event::Begun(call, Ok(())));
+        assert!(world.server.is_empty(), "{told}");
+        assert!(world.told().contains(told), "{}", world.told());
+        assert_eq!((&world.reports[0].0, world.reports[0].1), (&decision_id, Outcome::Abandoned));
+    }
+}
+
+#[test]
+fn an_approval_is_used_only_if_its_use_can_be_recorded() {
+    for (is_approved, forwarded) in [(true, 0), (false, 1)] {
+        let mut world = World::new();
+        world.records = false;
+        world.call(1, "touch", &json!({}));
+        world.decide(Decision::Permitted(Permit {
+            decision_id: "permit".to_owned(),
+            valid_for: Duration::from_secs(30),
+            obligations: Vec::new(),
+            is_approved,
+            proof: json!({"record": "{}"}),
+        }));
+        world.watching();
+        let call = world.watched[0].0;
+        world.event(Event::Begun(call, Err("the disk is full".to_owned())));
+        assert_eq!(world.server.len(), forwarded);
+        if is_approved {
+            assert!(world.told().contains("the disk is full"));
+            assert_eq!(world.reports[0].1, Outcome::Abandoned);
+        }
+    }
 }
 
 #[test]

@@ -262,6 +262,21 @@ async fn no_call_without_a_record() {
 }
 
 #[tokio::test]
+async fn no_call_without_its_resource() {
+    let mut faults: Vec<_> =
+        common().into_iter().map(|(name, reply)| (name, always(reply))).collect();
+    for (name, body) in [
+        ("no id", json!({})),
+        ("null id", json!({"resource_id": null})),
+        ("empty id", json!({"resource_id": ""})),
+        ("a list", json!({"resource_id": ["svc:ent:acme:resource:1"]})),
+    ] {
+        faults.push((name, always(Reply::Json(200, body))));
+    }
+    table("resource", faults).await;
+}
+
+#[tokio::test]
 async fn no_call_without_keys() {
     let empty = ("no keys", always(Reply::Json(200, json!({"keys": []}))));
     let faults = common().into_iter().map(|(name, reply)| (name, always(reply))).chain([empty]);
@@ -295,12 +310,35 @@ async fn a_good_call_runs_once_and_is_reported() {
         assert_eq!(fs::read_to_string(file).unwrap(), "called\n");
     }
     times.sort_unstable();
-    // Three requests to the service, the server's list and the call itself.
+    // Four requests to the service, the server's list and the call itself.
     println!("a whole call: p50 {:?}, p90 {:?}", times[REPEAT / 2], times[REPEAT * 9 / 10]);
     let (fake, _folder) = running.end().await;
     let reports = fake.reports.lock().unwrap();
     let executed = reports.iter().filter(|report| report["outcome"] == "executed").count();
     assert_eq!((reports.len(), executed), (REPEAT, REPEAT));
+}
+
+#[tokio::test]
+async fn a_revoked_key_is_not_trusted_after_its_age() {
+    let revoked = answer(|fake, _| {
+        let mut jwks = fake.signing.jwks();
+        jwks["keys"][0]["revoked_at"] = json!("2026-11-30T00:00:00Z");
+        Reply::Json(200, jwks)
+    });
+    let young = Duration::from_secs(600);
+    for (keys, fault, runs) in [
+        (Duration::ZERO, revoked.clone(), false),
+        (Duration::ZERO, always(refusal(503, "unavailable")), false),
+        (young, revoked, true),
+    ] {
+        let patience = Patience { keys, ..Patience::default() };
+        let mut running = Running::start_with(Fake::new(), None, patience).await;
+        let (answer, file) = running.call().await;
+        assert!(file.exists(), "{answer}");
+        running.fake.set("keys", fault);
+        let (answer, file) = running.call().await;
+        assert_eq!(file.exists(), runs, "{answer}");
+    }
 }
 
 /// The first attempts fail after the service has decided. The last one repeats the same answer.

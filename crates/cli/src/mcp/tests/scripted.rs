@@ -56,7 +56,7 @@ pub(super) struct Fake {
     pub(super) observed: Mutex<usize>,
 }
 
-pub(super) const OPERATIONS: [&str; 5] = ["record", "ask", "watch", "report", "keys"];
+pub(super) const OPERATIONS: [&str; 6] = ["record", "resource", "ask", "watch", "report", "keys"];
 
 impl Fake {
     pub(super) fn new() -> Arc<Self> {
@@ -94,6 +94,7 @@ impl Fake {
                 "ask"
             }
             "/.well-known/jwks.json" => "keys",
+            path if path.ends_with(":resource") => "resource",
             path if path.ends_with(":watch-stop-conditions") => "watch",
             path if path.ends_with(":report") => {
                 self.reports.lock().unwrap().push(body.clone());
@@ -116,12 +117,21 @@ pub(super) fn answer(answer: impl Fn(&Fake, &Value) -> Reply + Send + Sync + 'st
 /// The answers of a service without faults.
 pub(super) fn good(operation: &'static str) -> Answer {
     answer(move |fake, question| match operation {
-        "record" => Reply::Json(200, record(&["touch"])),
+        "record" => Reply::Json(200, mapped_record()),
+        "resource" => Reply::Json(200, json!({"resource_id": "svc:ent:acme:resource:1"})),
         "ask" => Reply::Json(200, fake.signing.allow(question)),
         "watch" => Reply::Lines(vec![json!({"kind": "heartbeat"})], true),
         "keys" => Reply::Json(200, fake.signing.jwks()),
         _ => Reply::Json(200, json!({})),
     })
+}
+
+/// The record of the server. The path of a call names a resource.
+fn mapped_record() -> Value {
+    let mut record = record(&["touch"]);
+    let map = json!({"resource": {"kind": "file", "pointer": "/path"}});
+    record["tools"][0]["mcp"]["context_map"] = map;
+    record
 }
 
 async fn respond(reply: Reply) -> Response {
@@ -209,7 +219,8 @@ pub(super) struct Running {
 
 fn patience() -> Patience {
     let short = Duration::from_millis(60);
-    Patience { decision: short, open: short, lost: Duration::from_millis(150), report: short }
+    let lost = Duration::from_millis(150);
+    Patience { decision: short, open: short, lost, report: short, ..Patience::default() }
 }
 
 impl Running {

@@ -1,6 +1,6 @@
 //! A relay with a service and a server that answer as a test says, without I/O.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use serde_json::{Value, json};
 
@@ -18,6 +18,8 @@ pub(super) struct World {
     /// The service's record of the server; `None`: the service is down.
     pub(super) record: Option<Value>,
     pub(super) grants: Grants,
+    /// The resources that the service knows, by their external id.
+    pub(super) resources: HashMap<String, String>,
     /// The tools as the server lists them; `None`: it does not answer.
     pub(super) tools: Option<Vec<Value>>,
     /// The messages to the client.
@@ -30,6 +32,8 @@ pub(super) struct World {
     pub(super) reports: Vec<(String, Outcome, String)>,
     pub(super) observed: Vec<String>,
     pub(super) begun: Vec<String>,
+    /// Whether the beginning of each call is recorded at once.
+    pub(super) records: bool,
     pub(super) kills: usize,
     next_decision: usize,
 }
@@ -60,6 +64,7 @@ impl World {
             now: Duration::ZERO,
             record: Some(record(&["touch", "read"])),
             grants: Grants { permitted: vec!["mcp.files.*".to_owned()], denied: Vec::new() },
+            resources: HashMap::new(),
             tools: Some(vec![definition("touch"), definition("read")]),
             client: Vec::new(),
             server: Vec::new(),
@@ -69,6 +74,7 @@ impl World {
             reports: Vec::new(),
             observed: Vec::new(),
             begun: Vec::new(),
+            records: true,
             kills: 0,
             next_decision: 0,
         };
@@ -96,10 +102,20 @@ impl World {
                     let read = self.record.as_ref().map(|_| self.grants.clone());
                     self.event(Event::Grants(read.ok_or("down".to_owned())));
                 }
+                Action::LookUp { call, named } => {
+                    let found = self.record.as_ref().ok_or("down".to_owned());
+                    let found = found.map(|_| self.resources.get(&named.external_id).cloned());
+                    self.event(Event::Resource(call, found));
+                }
                 Action::Ask { call, question, key } => self.asked.push((call, question, key)),
                 Action::Watch { call, decision_id } => self.watched.push((call, decision_id)),
                 Action::Follow { call, decision_id } => self.followed.push((call, decision_id)),
-                Action::Begin(decision_id) => self.begun.push(decision_id),
+                Action::Begin { call, decision_id, .. } => {
+                    self.begun.push(decision_id);
+                    if self.records {
+                        self.event(Event::Begun(call, Ok(())));
+                    }
+                }
                 Action::Report { decision_id, outcome, detail } => {
                     self.reports.push((decision_id, outcome, detail));
                 }
@@ -163,6 +179,7 @@ impl World {
             decision_id: decision_id.clone(),
             valid_for: Duration::from_secs(30),
             obligations: vec!["audit.emit".to_owned()],
+            is_approved: false,
             proof: json!({"record": "{}"}),
         };
         self.decide(Decision::Permitted(permit));
