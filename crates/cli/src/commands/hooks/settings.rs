@@ -1,8 +1,9 @@
 //! The settings of a coding agent with its hooks.
 
 use std::{
-    fs,
-    io::{self, ErrorKind},
+    fs::{self, OpenOptions},
+    io::{self, ErrorKind, Write},
+    os::unix::fs::OpenOptionsExt,
     path::Path,
 };
 
@@ -80,16 +81,13 @@ impl Settings {
         self.all.get("disableAllHooks").is_some_and(|off| *off != Value::Bool(false))
     }
 
-    /// Replaces the file as a whole. A coding agent never reads a part of it.
+    /// Replaces the file as a whole, and keeps its mode. A coding agent never reads a part of it.
     pub(super) fn write(&self, file: &Path) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(&self.all).map_err(Failure::new)?;
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let written = folder.map_or(Ok(()), fs::create_dir_all).and_then(|()| {
-            let next = file.with_extension("next");
-            fs::write(&next, text + "\n")?;
-            fs::rename(&next, file)
-        });
-        written.map_err(|error: io::Error| fault(file, &error))
+        let written = folder.map_or(Ok(()), fs::create_dir_all);
+        let written = written.and_then(|()| replace(file, &(text + "\n")));
+        written.map_err(|error| fault(file, &error))
     }
 
     const fn event(&self) -> &'static str {
@@ -132,12 +130,41 @@ fn handlers(client: Client, group: &mut Value) -> Option<&mut Vec<Value>> {
     }
 }
 
+/// Writes into a file next to this one, which then takes its place. The file next to it is always
+/// new: what others left there, such as a link, is removed and not written through.
+fn replace(file: &Path, text: &str) -> io::Result<()> {
+    let old = found(fs::metadata(file))?;
+    let next = file.with_extension("next");
+    found(fs::remove_file(&next))?;
+    // Settings can contain credentials.
+    let mode = if old.is_some() { 0o600 } else { 0o644 };
+    let mut new = OpenOptions::new().create_new(true).write(true).mode(mode).open(&next)?;
+    new.write_all(text.as_bytes())?;
+    if let Some(old) = old {
+        new.set_permissions(old.permissions())?;
+    }
+    fs::rename(&next, file)
+}
+
+/// The result for a file that may be absent.
+fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        other => other.map(Some),
+    }
+}
+
 fn fault(file: &Path, error: &dyn std::error::Error) -> Failure {
     Failure::new(format!("{}: {error}", file.display()))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        fs::Permissions,
+        os::unix::fs::{PermissionsExt, symlink},
+    };
+
     use super::*;
 
     fn settings(client: Client, all: &Value) -> Settings {
@@ -164,6 +191,40 @@ mod tests {
         assert_eq!(after.with(&new).unwrap(), after);
         for all in [json!({"hooks": []}), json!({"hooks": {"PreToolUse": {}}})] {
             assert!(settings(Client::ClaudeCode, &all).with(&new).is_err());
+        }
+    }
+
+    /// Installs a hook in a file.
+    fn install(file: &Path) {
+        let read = Settings::read(Client::ClaudeCode, file).unwrap();
+        let after = read.with(&json!({"command": "agent-authority hook claude-code "})).unwrap();
+        after.write(file).unwrap();
+        assert_eq!(Settings::read(Client::ClaudeCode, file).unwrap(), after);
+    }
+
+    #[test]
+    fn the_file_keeps_its_mode() {
+        for mode in [0o600, 0o444, 0o640] {
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join("settings.json");
+            fs::write(&file, r#"{"env": {"TOKEN": "secret"}}"#).unwrap();
+            fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+            install(&file);
+            assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, mode);
+        }
+    }
+
+    #[test]
+    fn a_planted_link_is_not_written_through() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, other) = (folder.path().join("settings.json"), folder.path().join("other"));
+        for has_file in [false, true] {
+            assert_eq!(file.exists(), has_file);
+            fs::write(&other, "theirs").unwrap();
+            symlink(&other, folder.path().join("settings.next")).unwrap();
+            install(&file);
+            assert_eq!(fs::read_to_string(&other).unwrap(), "theirs");
+            assert!(!fs::symlink_metadata(&file).unwrap().is_symlink());
         }
     }
 
