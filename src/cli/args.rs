@@ -43,6 +43,8 @@ pub(super) struct Args {
 pub(super) enum Command {
     /// Run the service (also without any command)
     Serve,
+    /// Run a development server, by default with its data in the user's data folder
+    Dev,
     /// Print a JWT of the development identity provider
     #[command(subcommand)]
     Token(TokenRequest),
@@ -96,6 +98,9 @@ pub(super) enum Command {
     },
     /// Print a completion script for a shell
     Completions { shell: Shell },
+    /// Print the manual page, for packages
+    #[command(hide = true)]
+    Man,
 }
 
 #[derive(Debug, Subcommand)]

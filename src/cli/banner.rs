@@ -1,18 +1,19 @@
 //! The banner of a development server: commands to paste, and further commands to try.
 
 use agent_authority::app::demo::Demo;
+use authority_cli::place;
 use authority_config::Config;
 
 /// Returns the banner: a key and the shell function `ask` to paste, then calls of `ask` that are
-/// allowed, held and denied, and further commands.
-pub(crate) fn text(config: &Config, demo: &Demo) -> String {
+/// allowed, held and denied, and further commands. `database` describes a running database.
+pub(crate) fn text(config: &Config, demo: &Demo, database: Option<&str>) -> String {
     let url = config.public_url();
     let key = &demo.api_key;
-    // The path by which the program was started; it might not be on the PATH.
-    let mut program = std::env::args().next().unwrap_or_else(|| "agent-authority".to_owned());
+    let mut program = place::program();
     let usual = Config::default();
     if config.data_dir != usual.data_dir {
-        program = format!("{program} --data-dir {}", config.data_dir.display());
+        let folder = config.data_dir.display().to_string();
+        program = format!("{program} --data-dir {}", place::quoted(&folder));
     }
     // The command `listen` uses `--listen` for its own address.
     let client = if config.listen.main == usual.listen.main {
@@ -34,12 +35,13 @@ pub(crate) fn text(config: &Config, demo: &Demo) -> String {
     } else {
         String::new()
     };
+    let database = database.map(|shown| format!("Database: {shown}\n")).unwrap_or_default();
     let (allowed, held, denied) = (ask(1200, "DE"), ask(25000, "DE"), ask(1200, "US"));
     format!(
         r#"
 Agent Authority for development: its identity provider, keys and database are its own.
 Not for production (--production refuses them). REST, gRPC and gRPC-Web: {url}
-
+{database}
 Paste this into another terminal, in this folder:
 
   export KEY={key}
@@ -75,10 +77,20 @@ mod tests {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
+    fn demo() -> Demo {
+        Demo { api_key: "key".to_owned(), delegation_id: "delegation".to_owned() }
+    }
+
+    #[test]
+    fn the_data_folder_is_one_word() {
+        let config = Config { data_dir: "/my data".into(), ..Config::default() };
+        let banner = text(&config, &demo(), None);
+        assert!(banner.contains(" --data-dir '/my data' approvals\n"), "{banner}");
+    }
+
     #[test]
     fn ask_is_the_readmes() {
-        let demo = Demo { api_key: "key".to_owned(), delegation_id: "delegation".to_owned() };
-        let banner = text(&Config::default(), &demo);
+        let banner = text(&Config::default(), &demo(), Some("PostgreSQL 18 of this machine (/p)"));
         let readme = include_str!("../../README.md");
         for text in [&banner, readme] {
             let ask = text.split_once("ask() {").and_then(|(_, below)| below.split_once("}'; }"));

@@ -4,7 +4,9 @@
 
 mod args;
 mod banner;
+mod data_home;
 mod listen;
+mod manual;
 mod service;
 mod settings;
 #[cfg(test)]
@@ -48,6 +50,7 @@ fn perform(args: Args) -> Result<CommandOutput, Failure> {
             clap_complete::generate(*shell, &mut Args::command(), "agent-authority", &mut script);
             return Ok(CommandOutput::whole(String::from_utf8_lossy(&script)));
         }
+        Some(Command::Man) => return Ok(CommandOutput::whole(manual::page(Args::command()))),
         _ => {}
     }
     let sources = args.sources();
@@ -61,7 +64,9 @@ fn perform(args: Args) -> Result<CommandOutput, Failure> {
     };
     let connector = Connector { issue: &issue, sources: &sources, view: args.view() };
     let command = match args.command.unwrap_or(Command::Serve) {
-        Command::Remote(command) => return runtime()?.block_on(command.run(&connector)),
+        Command::Remote(command) => {
+            return command.runtime()?.block_on(command.run(&connector));
+        }
         Command::Keys(Keys::Remote(command)) => {
             return runtime()?.block_on(command.run(&connector));
         }
@@ -74,7 +79,15 @@ fn perform(args: Args) -> Result<CommandOutput, Failure> {
         Command::Listen(listen) => return runtime()?.block_on(listen.run(&sources, args.json)),
         command => command,
     };
-    let config = Config::load(&sources)?;
+    let mut config = Config::load(&sources)?;
+    if matches!(command, Command::Dev) {
+        if config.production() {
+            return Err(Failure::usage(
+                "`dev` runs a development server; use `serve` for production",
+            ));
+        }
+        data_home::apply(&mut config, &sources)?;
+    }
     if let Command::Config { print, all } = command {
         let aside = settings::readable_secrets(&sources)?.unwrap_or_default();
         return Ok(CommandOutput { aside, ..shown(&config, print, all)? });
@@ -83,10 +96,10 @@ fn perform(args: Args) -> Result<CommandOutput, Failure> {
         config.validate()?;
     }
     let filter = match command {
-        Command::Serve => "info",
+        Command::Serve | Command::Dev => "info",
         _ => "warn",
     };
-    let traces = matches!(command, Command::Serve).then_some(&config.traces);
+    let traces = matches!(command, Command::Serve | Command::Dev).then_some(&config.traces);
     let runtime = runtime()?;
     let entered = runtime.enter();
     telemetry::log(&config.logs, traces, filter).map_err(Failure::usage)?;
@@ -98,7 +111,7 @@ fn perform(args: Args) -> Result<CommandOutput, Failure> {
 
 async fn act(command: Command, config: Config) -> Result<CommandOutput, Failure> {
     Ok(match command {
-        Command::Serve => {
+        Command::Serve | Command::Dev => {
             service::serve(&config).await?;
             CommandOutput::nothing()
         }
@@ -114,9 +127,7 @@ async fn act(command: Command, config: Config) -> Result<CommandOutput, Failure>
             CommandOutput::named("demo", Box::pin(service::seed_demo(config)).await?)
         }
         Command::Keys(Keys::Rewrap) => rewrapped(Box::pin(service::rewrap(config)).await?),
-        Command::Healthcheck => {
-            CommandOutput::named("status", health::check(config.listen.main).await?)
-        }
+        Command::Healthcheck => CommandOutput::named("status", health::check(&config).await?),
         Command::Openapi
         | Command::Hook(_)
         | Command::Hooks(_)
@@ -130,6 +141,7 @@ async fn act(command: Command, config: Config) -> Result<CommandOutput, Failure>
         | Command::Replay(_)
         | Command::Archive(_)
         | Command::Completions { .. }
+        | Command::Man
         | Command::Config { .. } => CommandOutput::nothing(),
     })
 }

@@ -14,7 +14,10 @@ pub(super) fn check(config: &Config) -> Result<(), Failure> {
 
 /// Runs until SIGTERM.
 pub(super) async fn serve(config: &Config) -> Result<(), Failure> {
-    let served = app::serve(config, |demo| eprintln!("{}", banner::text(config, demo))).await;
+    let served = app::serve(config, |demo, database| {
+        eprintln!("{}", banner::text(config, demo, Some(database)));
+    })
+    .await;
     served.map_err(Failure::new)
 }
 
@@ -79,7 +82,7 @@ pub(super) async fn seed_demo(config: Config) -> Result<String, Failure> {
         let token = app.service_token().map_err(Failure::new)?;
         let made = demo::seed(&app.entry.router, &token, None).await.map_err(Failure::new)?;
         demo::webhook::seed(&app.entry.router, &token, &shown).await;
-        Ok(banner::text(&shown, &made))
+        Ok(banner::text(&shown, &made, None))
     })
     .await
     .map_err(Failure::new)?

@@ -31,10 +31,19 @@ fn lines(text: &mut String, settings: &Map<String, Value>, all: bool) {
             }
             writeln!(text, "# {name} has no value")
         } else {
-            // JSON strings, numbers, booleans and lists of them are valid TOML.
-            writeln!(text, "{name} = {value}")
+            writeln!(text, "{name} = {}", toml(value))
         };
     }
+}
+
+/// Returns a value as TOML, without the members that have no value. Strings, numbers, booleans and
+/// lists of them are the same as in JSON.
+fn toml(value: &Value) -> String {
+    let Value::Object(members) = value else { return value.to_string() };
+    let present = members.iter().filter(|(_, value)| !value.is_null());
+    let members =
+        present.map(|(name, value)| format!("{} = {}", Value::from(name.as_str()), toml(value)));
+    format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
 }
 
 /// Returns a warning if the settings file contains secrets and every user of this machine may read

@@ -93,13 +93,13 @@ impl Connector<'_> {
     async fn local(&self, token: Option<Secret>) -> Result<Server, Failure> {
         let config = self.config()?;
         let main = reachable(config.listen.main);
-        let base = Base::Local { main, plan: config.listen.plan() };
+        let base = Base::Local { scheme: config.tls.scheme(), main, plan: config.listen.plan() };
         // This check comes first, because issuing a token would start the database.
         listens(main).await.map_err(|problem| self.absent(main, &problem))?;
         if let Some(token) = token {
             return Server::new(base, token.reveal(), "", self.view);
         }
-        let person = match Logins::read(self.sources)?.of(&url_of(main)?) {
+        let person = match Logins::read(self.sources)?.of(&url_of(&config)?) {
             Some(Login::Development(person)) => Some(person.request()),
             _ => None,
         };
@@ -137,15 +137,15 @@ impl Connector<'_> {
         request: TokenRequest,
     ) -> Result<(Url, String), Failure> {
         let config = self.config()?;
-        let main = reachable(config.listen.main);
+        let (main, url) = (reachable(config.listen.main), url_of(&config)?);
         listens(main).await.map_err(|problem| not_there(main, &problem))?;
         let token = self.issued(config, main, request).await?;
-        Ok((url_of(main)?, token.reveal().to_owned()))
+        Ok((url, token.reveal().to_owned()))
     }
 
     /// The address of the local server.
     pub(crate) fn local_url(&self) -> Result<Url, Failure> {
-        url_of(reachable(self.config()?.listen.main))
+        url_of(&self.config()?)
     }
 
     fn config(&self) -> Result<Config, Failure> {
@@ -179,8 +179,10 @@ impl Connector<'_> {
     }
 }
 
-fn url_of(address: SocketAddr) -> Result<Url, Failure> {
-    Url::parse(&format!("http://{address}/")).map_err(Failure::new)
+/// The URL of the local server.
+fn url_of(config: &Config) -> Result<Url, Failure> {
+    let address = reachable(config.listen.main);
+    Url::parse(&format!("{}://{address}/", config.tls.scheme())).map_err(Failure::new)
 }
 
 #[expect(

@@ -23,7 +23,7 @@ mod names;
 mod narrow;
 mod outcome;
 mod paint;
-mod place;
+pub mod place;
 mod reason;
 mod record;
 mod refusal;

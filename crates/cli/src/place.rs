@@ -29,12 +29,12 @@ pub(crate) fn flags(sources: &Sources, url: Option<&Url>, has_token: bool) -> St
 }
 
 /// The program as it was called; it might not be on the PATH.
-pub(crate) fn program() -> String {
+pub fn program() -> String {
     std::env::args().next().map_or_else(|| "agent-authority".to_owned(), |name| quoted(&name))
 }
 
 /// Quotes a word for a POSIX shell.
-pub(crate) fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:@%+=,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();

@@ -15,3 +15,12 @@ pub fn runtime() -> Result<Runtime, Failure> {
     runtime.thread_stack_size(16 * 1024 * 1024);
     runtime.enable_all().build().map_err(Failure::new)
 }
+
+/// Starts a runtime on this thread alone, for a command that relays messages. Each message passes
+/// several tasks: waking another thread for each would take longer than their work.
+///
+/// # Errors
+/// The system has no file descriptor left.
+pub(crate) fn relaying() -> Result<Runtime, Failure> {
+    Builder::new_current_thread().enable_all().build().map_err(Failure::new)
+}

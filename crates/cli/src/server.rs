@@ -1,6 +1,6 @@
 //! The service that a command calls: its client, and errors in the terms of the command line.
 
-use std::fmt::Display;
+use std::{env, fmt::Display, fs};
 
 use authority_client::{Base, Client, Error, Lines, Next, Refusal, Surface};
 use reqwest::StatusCode;
@@ -15,6 +15,24 @@ use crate::{
     text::plain,
     view::View,
 };
+
+/// The variable with the path of a PEM file: the client certificate that commands present, and its
+/// private key.
+const CLIENT_CERTIFICATE: &str = "AGENT_AUTHORITY_CLIENT_CERTIFICATE";
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a credential of the caller, not a setting of the service"
+)]
+fn client_certificate() -> Result<Option<Vec<u8>>, Failure> {
+    let Some(path) = env::var_os(CLIENT_CERTIFICATE).filter(|path| !path.is_empty()) else {
+        return Ok(None);
+    };
+    let read = fs::read(&path).map_err(|error| {
+        Failure::usage(format!("{CLIENT_CERTIFICATE}: `{}`: {error}", path.display()))
+    });
+    read.map(Some)
+}
 
 /// A service to call.
 pub struct Server {
@@ -36,9 +54,14 @@ impl Server {
         view: View,
     ) -> Result<Self, Failure> {
         let surface = Surface::of(token.trim());
-        let client = Client::new(base, token).map_err(|error| match error {
+        let certificate = client_certificate()?;
+        let client = Client::with_certificate(base, token, certificate.as_deref());
+        let client = client.map_err(|error| match error {
             Error::Credential => {
                 Failure::usage("--token: has characters that an HTTP header may not contain")
+            }
+            other if certificate.is_some() => {
+                Failure::usage(format!("{CLIENT_CERTIFICATE} cannot be used: {other}"))
             }
             other => Failure::new(other),
         })?;

@@ -15,6 +15,8 @@ pub enum Base {
     Named(Url),
     /// On this machine.
     Local {
+        /// `http`, or `https` if the service has a certificate.
+        scheme: &'static str,
         main: SocketAddr,
         /// Each address with the surfaces that it serves.
         plan: Vec<(SocketAddr, Surfaces)>,
@@ -26,11 +28,11 @@ impl Base {
     pub(crate) fn url(&self, path: &[&str]) -> Result<Url, Error> {
         let mut url = match self {
             Self::Named(url) => url.clone(),
-            Self::Local { main, plan } => {
+            Self::Local { scheme, main, plan } => {
                 let path = format!("/{}", path.join("/"));
                 let serving = plan.iter().find(|(_, surfaces)| surfaces.serve(&path));
                 let address = reachable(serving.map_or(*main, |(address, _)| *address));
-                Url::parse(&format!("http://{address}")).map_err(|_| Error::Address)?
+                Url::parse(&format!("{scheme}://{address}")).map_err(|_| Error::Address)?
             }
         };
         url.path_segments_mut().map_err(|()| Error::Address)?.pop_if_empty().extend(path);
@@ -49,7 +51,7 @@ impl Display for Base {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Named(url) => url.fmt(f),
-            Self::Local { main, .. } => write!(f, "http://{main}/"),
+            Self::Local { scheme, main, .. } => write!(f, "{scheme}://{main}/"),
         }
     }
 }
@@ -72,10 +74,13 @@ mod tests {
     fn a_path_is_asked_for_at_the_address_that_serves_it() {
         let at = |port| SocketAddr::from(([0, 0, 0, 0], port));
         let plan = vec![(at(1), Surfaces::ALL.without(Surfaces::ADMIN)), (at(2), Surfaces::ADMIN)];
-        let base = Base::Local { main: at(1), plan };
+        let base = Base::Local { scheme: "http", main: at(1), plan };
         let url = |path: &[&str]| base.url(path).unwrap().to_string();
         assert_eq!(url(&["api", "v1", "tenants"]), "http://127.0.0.1:2/api/v1/tenants");
         assert_eq!(url(&["v1", "decisions", "a/b"]), "http://127.0.0.1:1/v1/decisions/a%2Fb");
+        let plan = vec![(at(1), Surfaces::ALL)];
+        let base = Base::Local { scheme: "https", main: at(1), plan };
+        assert_eq!(base.url(&["v1"]).unwrap().as_str(), "https://127.0.0.1:1/v1");
         let base = Base::Named(Url::parse("https://a.example/under/").unwrap());
         assert_eq!(base.url(&["v1", "x"]).unwrap().as_str(), "https://a.example/under/v1/x");
     }

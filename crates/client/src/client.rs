@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, time::Duration};
 
-use reqwest::{RequestBuilder, Response, Url, header::HeaderValue, redirect::Policy};
+use reqwest::{Identity, RequestBuilder, Response, Url, header::HeaderValue, redirect::Policy};
 use serde::{Serialize, de::DeserializeOwned, ser::Error as _};
 use serde_json::Value;
 
@@ -41,6 +41,18 @@ impl Client {
     /// # Errors
     /// The credential has characters that can't be sent, or TLS is not available.
     pub fn new(base: Base, credential: &str) -> Result<Self, Error> {
+        Self::with_certificate(base, credential, None)
+    }
+
+    /// Returns a client that also presents a client certificate: its PEM text, and its key's.
+    ///
+    /// # Errors
+    /// Like [`Client::new`], or the certificate or its key can't be read.
+    pub fn with_certificate(
+        base: Base,
+        credential: &str,
+        pem: Option<&[u8]>,
+    ) -> Result<Self, Error> {
         let bearer = format!("{BEARER}{}", credential.trim());
         let mut token = HeaderValue::try_from(bearer).map_err(|_| Error::Credential)?;
         token.set_sensitive(true);
@@ -50,6 +62,10 @@ impl Client {
             .connect_timeout(TO_CONNECT)
             .redirect(Policy::none());
         let http = if base.is_loopback() { http.no_proxy() } else { http };
+        let http = match pem {
+            Some(pem) => http.identity(Identity::from_pem(pem)?),
+            None => http,
+        };
         Ok(Self { base, token, http: http.build()? })
     }
 

@@ -25,6 +25,7 @@ mod webhook_replays;
 mod webhooks;
 
 use clap::Subcommand;
+use tokio::runtime::Runtime;
 
 pub use approvals::{ANY, LIST as APPROVALS};
 
@@ -32,6 +33,7 @@ use crate::{
     connect::Connector,
     list::List,
     outcome::{CommandOutput, Failure},
+    runtime::{relaying, runtime},
 };
 
 /// Every list that a command shows.
@@ -100,6 +102,17 @@ pub enum Remote {
 }
 
 impl Remote {
+    /// Starts the runtime of this command.
+    ///
+    /// # Errors
+    /// The system has no thread or memory left.
+    pub fn runtime(&self) -> Result<Runtime, Failure> {
+        match self {
+            Self::Mcp(mcp::Mcp::Wrap(_)) => relaying(),
+            _ => runtime(),
+        }
+    }
+
     pub async fn run(self, connector: &Connector<'_>) -> Result<CommandOutput, Failure> {
         match self {
             Self::Approvals(command) => command.run(connector).await,

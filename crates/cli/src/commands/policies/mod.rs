@@ -1,6 +1,7 @@
-//! `policies`: look up, check, compare, see the impact, activate.
+//! `policies`: look up, check, compare, see the impact, observe, activate.
 
 mod impact;
+mod observe;
 mod text;
 
 use authority_ids::TenantRef;
@@ -28,6 +29,10 @@ pub enum Policies {
     Diff(text::Diff),
     /// Lists recent decisions that would change
     Impact(impact::Impact),
+    /// Lets a version observe: it is evaluated and counted, and changes no decision
+    Observe(observe::Observe),
+    /// Ends the observation of a policy
+    Unobserve(observe::Unobserve),
     /// Activates a version after showing the changes
     Activate(text::Activate),
 }
@@ -51,7 +56,16 @@ pub struct Filter {
 pub(crate) const LIST: List = List {
     path: &POLICIES,
     member: "policies",
-    columns: &["id", "state", "name", "regime", "version", "tenant_id", "created_at"],
+    columns: &[
+        "id",
+        "state",
+        "name",
+        "regime",
+        "version",
+        "observing_version",
+        "tenant_id",
+        "created_at",
+    ],
 };
 
 const RECORD: Record = Record { path: &POLICIES, envelope: Some("policy") };
@@ -64,6 +78,8 @@ impl Policies {
             Self::Validate(args) => args.run(connector).await,
             Self::Diff(args) => args.run(connector).await,
             Self::Impact(args) => args.run(connector).await,
+            Self::Observe(args) => args.run(connector).await,
+            Self::Unobserve(args) => args.run(connector).await,
             Self::Activate(args) => args.run(connector).await,
         }
     }
