@@ -18,6 +18,7 @@ mod front;
 mod gauges;
 mod grpc;
 mod host;
+mod issuers;
 mod mail;
 mod measure;
 mod named;

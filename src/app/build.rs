@@ -22,7 +22,7 @@ use super::{
     error::Error,
     gauges::Gauges,
     host::{GRPC_LIMIT, RestHost},
-    measure, named,
+    issuers, measure, named,
     overload::Overload,
     readiness::{self, Schema},
     served::{Served, client_of},
@@ -35,10 +35,7 @@ use crate::{
 };
 use authority_api::{
     idempotency,
-    identity::{
-        Identity, Issuer, KeySource, Rules, Settings as IdentitySettings,
-        dev_provider::{AUDIENCE, DevProvider, ISSUER},
-    },
+    identity::{Identity, Rules, Settings as IdentitySettings, dev_provider::DevProvider},
 };
 use authority_config::Config;
 use authority_crypto::KeyRing;
@@ -276,15 +273,9 @@ fn identity(
     graph: &Arc<Graph>,
     clock: &Clock,
 ) -> Result<Identity, Error> {
-    let mut issuers = Vec::new();
-    issuers.extend(named::issuer(config, clock).map_err(Error::Identity)?);
+    let mut issuers = issuers::configured(config, clock).map_err(Error::Identity)?;
     if config.dev_provider() {
-        let keys = keys.clone();
-        issuers.push(Issuer {
-            issuer: ISSUER.to_owned(),
-            audiences: vec![AUDIENCE.to_owned()],
-            keys: KeySource::local(move || keys.token_jwks()),
-        });
+        issuers.push(issuers::development(keys));
     }
     // Health is open to everyone; reflection is available only in development.
     let open = ["/grpc.health.v1.", "/grpc.reflection."].map(str::to_owned).to_vec();

@@ -115,6 +115,11 @@ impl Database {
         Ok(Self { store, migrated, shown: login.shown(), embedded })
     }
 
+    /// Describes the database for people: the embedded server's programs, or the address.
+    pub fn description(&self) -> String {
+        self.embedded.as_ref().map_or_else(|| self.shown.clone(), Embedded::description)
+    }
+
     /// Closes the database. An embedded database stops if no other process uses it.
     pub async fn close(self) {
         self.store.close();

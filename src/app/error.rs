@@ -33,6 +33,8 @@ pub enum Error {
     Mail(String),
     #[error("`archive.url`: {0}")]
     Archive(String),
+    #[error("`metrics.endpoint` cannot be used: {0}")]
+    Metrics(String),
     /// A setting that needs a feature missing in this build.
     #[error("`{0}` needs the feature `{1}`, which this build was made without")]
     Feature(&'static str, &'static str),

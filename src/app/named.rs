@@ -3,9 +3,8 @@
 
 use std::path::Path;
 
-use authority_api::identity::{Issuer, JwksClient, JwksSettings, JwksSource, KeySource};
 use authority_archive::Bucket;
-use authority_config::{Config, Identity, NatsConfig};
+use authority_config::{Config, NatsConfig};
 use authority_crypto::KeyRing;
 use authority_events::{NatsSettings, PushSettings};
 use authority_keys::{self as keys, key_ring, push_key};
@@ -16,7 +15,8 @@ use authority_webhook::destination::{AddressRules, RuleError, UrlRules};
 use rustls::RootCertStore;
 use rustls_pki_types::{CertificateDer, pem::PemObject};
 
-use super::{error::Error, mail::mailer};
+use super::{error::Error, issuers::configured, mail::mailer};
+use crate::{telemetry::Exporter, transport::Tls};
 
 /// The configured ring; `None` only in development, which creates one.
 pub(super) fn ring(config: &Config) -> Result<Option<KeyRing>, keys::Error> {
@@ -25,23 +25,6 @@ pub(super) fn ring(config: &Config) -> Result<Option<KeyRing>, keys::Error> {
         (None, Some(file)) => Some(key_ring::load(file)?),
         (None, None) => None,
     })
-}
-
-/// The identity provider with accepted tokens, if configured.
-pub(super) fn issuer(config: &Config, clock: &Clock) -> Result<Option<Issuer>, String> {
-    let Identity { issuer: Some(issuer), audience, jwks_url, .. } = &config.identity else {
-        return Ok(None);
-    };
-    let (setting, source) = match jwks_url {
-        Some(url) => ("identity.jwks_url", JwksSource::Url(url.clone())),
-        None => ("identity.issuer", JwksSource::Issuer(issuer.clone())),
-    };
-    let client = JwksClient::new(JwksSettings::of(source), clock.clone());
-    Ok(Some(Issuer {
-        issuer: issuer.clone(),
-        audiences: audience.iter().cloned().collect(),
-        keys: KeySource::Remote(client.map_err(|fault| format!("`{setting}`: {fault}"))?),
-    }))
 }
 
 /// The issuers that may sign certifications in addition to this service.
@@ -107,6 +90,11 @@ pub(super) fn push(config: &Config) -> Result<Option<PushSettings>, keys::Error>
     Ok(Some(PushSettings { subject, signer }))
 }
 
+/// The collector of the metrics, if configured.
+pub(super) fn exporter(config: &Config) -> Result<Option<Exporter>, Error> {
+    Exporter::new(&config.metrics).map_err(|fault| Error::Metrics(fault.to_string()))
+}
+
 /// Checks that the configured objects can be used, without creating or connecting to anything.
 ///
 /// # Errors
@@ -126,14 +114,18 @@ pub fn check(config: &Config) -> Result<(), String> {
     let nats = nats(config).err().map(|fault| fault.to_string());
     let push_key = config.push.key_file.as_ref().and_then(|file| push_key::load(file).err());
     let push_key = push_key.map(|fault| fault.to_string());
-    let issuer = issuer(config, &Clock::default()).err();
+    let trusted = configured(config, &Clock::default()).err();
     let issuers = issuers(config, &Clock::default()).err();
     let issuers = issuers.map(|fault| format!("`programme.issuers`: {fault}"));
     let archive = config.archive.url.as_ref().and_then(|url| Bucket::open(url).err());
     let archive = archive.map(|fault| format!("`archive.url`: {fault}"));
     let mail = mailer(config).err().map(|fault| fault.to_string());
-    let faults =
-        [ring, address, owner, networks, roots, nats, push_key, mail, issuer, issuers, archive];
+    let metrics = exporter(config).err().map(|fault| fault.to_string());
+    let tls = Tls::load(config).err().map(|fault| fault.to_string());
+    let faults = [
+        ring, address, owner, networks, roots, nats, push_key, mail, trusted, issuers, archive,
+        metrics, tls,
+    ];
     let faults: Vec<_> = faults.into_iter().flatten().collect();
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }

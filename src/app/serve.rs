@@ -3,6 +3,7 @@
 
 use std::{fs, io, path::PathBuf, sync::Arc, time::Duration};
 
+use axum::Router;
 use chrono::TimeDelta;
 use tokio::{task::JoinSet, time::sleep};
 use tokio_util::sync::CancellationToken;
@@ -14,10 +15,11 @@ use super::{
     demo::{self, Demo},
     descriptors,
     error::Error,
+    named,
 };
 use crate::{
     telemetry::Metrics,
-    transport::{self, Budget, Settings, Surfaces},
+    transport::{self, Budget, Settings, Surfaces, Tls, TlsError},
 };
 use authority_api::identity::dev_provider::{Holder, ISSUER};
 use authority_config::Config;
@@ -42,6 +44,8 @@ pub enum Failure {
     #[error(transparent)]
     Listen(#[from] ListenError),
     #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error(transparent)]
     Io(#[from] io::Error),
     #[error(
         "no service was started with the data folder `{}` yet: run this in the folder where it was \
@@ -63,12 +67,14 @@ pub enum Failure {
 }
 
 /// Runs until SIGTERM or SIGINT. The service then reports that it is not ready, accepts connections
-/// for a while, and drains. `ready` receives the demonstration tenant, which only development has.
-pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Failure> {
+/// for a while, and drains. `ready` receives the demonstration tenant, which only development has,
+/// and a description of the database.
+pub async fn serve(config: &Config, ready: impl FnOnce(&Demo, &str)) -> Result<(), Failure> {
     // Runs before any step that would have to be undone.
     let addresses = Addresses::take(config)?;
     let supervisor = Supervisor::new(shutdown::on_signal()?);
-    let metrics = Metrics::install();
+    let (metrics, exporter) = (Metrics::install(), named::exporter(config)?);
+    let (tls, reload) = Tls::load(config)?.unzip();
     let told = supervisor.shutdown();
     let database = tokio::select! {
         database = Database::open(config) => database?,
@@ -80,8 +86,18 @@ pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Fai
         supervisor.run([server.watch()]);
     }
     let parts = Parts::new(config.clone(), database.store.clone())?;
-    let (app, workers) = App::build(Parts { supervisor: supervisor.clone(), ..parts }).await?;
-    supervisor.run(workers);
+    // Boxed: the future is large.
+    let building = Box::pin(App::build(Parts { supervisor: supervisor.clone(), ..parts }));
+    let (app, workers) = building.await?;
+    let budget = Budget::new(config.limits.node_unsent_bytes);
+    let (gauges, measured) = (app.gauges.clone(), Arc::clone(&budget));
+    let read = move || {
+        gauges.read();
+        measured.measure();
+        metrics.clone()
+    };
+    let exporting = exporter.as_ref().map(|exporter| exporter.worker(read.clone()));
+    supervisor.run(workers.into_iter().chain(reload).chain(exporting));
     let listening = addresses.listen()?;
     let connections = descriptors::connections(config, listening.surfaces.len());
     log_start(config, &database);
@@ -90,10 +106,20 @@ pub async fn serve(config: &Config, ready: impl FnOnce(&Demo)) -> Result<(), Fai
         let key_file = config.data_dir.join("demo-api-key");
         let demo = demo::seed(&app.entry.router, &token, Some(&key_file)).await?;
         demo::webhook::seed(&app.entry.router, &token, config).await;
-        ready(&demo);
+        ready(&demo, &database.description());
     }
-    let served = listening.serve(config, connections, &app, metrics, supervisor.shutdown()).await;
+    let ops = transport::ops({
+        let read = read.clone();
+        move || read().render()
+    });
+    let closing = supervisor.shutdown();
+    let served = listening.serve(config, connections, &app, (ops, budget), tls, closing).await;
     supervisor.stop().await;
+    if let Some(exporter) = exporter
+        && let Err(error) = exporter.send(&read()).await
+    {
+        tracing::warn!(%error, "failed to send the last metrics");
+    }
     drop(app);
     database.close().await;
     served
@@ -151,6 +177,7 @@ fn log_start(config: &Config, database: &Database) {
         deployment.environment.name = environment,
         listen = listen.collect::<Vec<_>>().join(", "),
         ops = %config.listen.ops,
+        tls = config.tls.is_on(),
         public_url = config.public_url(),
         database = database.shown,
         issuer = issuer.unwrap_or(if config.dev_provider() { ISSUER } else { "none" }),
@@ -164,7 +191,7 @@ pub async fn with_app<T>(config: Config, act: impl AsyncFnOnce(&App) -> T) -> Re
     let database = Database::open(&config).await?;
     let parts = Parts::new(config, database.store.clone())?;
     let supervisor = parts.supervisor.clone();
-    let (app, workers) = App::build(parts).await?;
+    let (app, workers) = Box::pin(App::build(parts)).await?;
     // The public URL of a command may differ from the server's. Its messages would have wrong links.
     supervisor.run(workers.into_iter().filter(|worker| worker.name() != "messages"));
     let done = act(&app).await;
@@ -211,28 +238,24 @@ impl Listening {
         config: &Config,
         connections: usize,
         app: &App,
-        metrics: Metrics,
+        (ops, budget): (Router, Arc<Budget>),
+        tls: Option<Tls>,
         shutdown: &CancellationToken,
     ) -> Result<(), Failure> {
         let mut serving = JoinSet::new();
-        let budget = Budget::new(config.limits.node_unsent_bytes);
         for (listener, surfaces) in self.surfaces {
             let mut settings = Settings::new(config, surfaces);
-            settings.bounds.connections = connections;
+            settings.bounds.limit(connections);
             settings.budget = Arc::clone(&budget);
+            settings.tls = tls.as_ref().map(|tls| tls.on(surfaces));
             let router = transport::Answers::layered(app.entry.clone(), &settings);
             let closing = closing(shutdown, config.lame_duck());
             serving.spawn(transport::serve(listener, router, closing, settings));
         }
-        let (gauges, measured) = (app.gauges.clone(), Arc::clone(&budget));
-        let ops = transport::ops(move || {
-            gauges.read();
-            measured.measure();
-            metrics.render()
-        });
         let mut settings = Settings::new(config, Surfaces::ALL);
-        settings.bounds.connections = connections.min(descriptors::OPS_CONNECTIONS);
+        settings.bounds.limit(connections.min(descriptors::OPS_CONNECTIONS));
         settings.budget = budget;
+        settings.tls = tls.as_ref().map(Tls::on_ops);
         let closing = closing(shutdown, config.lame_duck());
         serving.spawn(transport::serve(self.ops, ops, closing, settings));
         while let Some(ended) = serving.join_next().await {

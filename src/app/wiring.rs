@@ -143,7 +143,7 @@ impl Wiring {
         overload: &Overload,
         recorder: Recorder,
         heartbeat: Duration,
-    ) -> ([Service; 6], [Worker; 4]) {
+    ) -> ([Service; 6], [Worker; 5]) {
         let settings = RuntimeSettings {
             receipts: ReceiptUrls::below(&self.config.public_url()),
             approval_ttl: APPROVAL_TTL,
