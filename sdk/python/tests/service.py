@@ -34,7 +34,7 @@ class Service:
 
     def __init__(self):
         self.private = Ed25519PrivateKey.generate()
-        self.jwks = {"keys": [key_id(self.private)]}
+        self.jwks, self.jwks_status, self.jwks_headers = {"keys": [key_id(self.private)]}, 200, {}
         self.verdicts, self.faults, self.reports = {}, [], []
         #: Decisions that were made, by their idempotency keys; the bodies of all attempts.
         self.answers, self.attempts, self.approvals, self.calls = {}, [], {}, []
@@ -148,7 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
         service, path = self.service, unquote(self.path)
         service.calls.append(path)
         if path == "/.well-known/jwks.json":
-            return self.answer(200, service.jwks)
+            return self.answer(service.jwks_status, service.jwks, service.jwks_headers)
         if path.startswith("/v1/approvals/") and service.refuse_approvals:
             return self.answer(service.refuse_approvals, {"error": "unavailable"})
         if path.startswith("/v1/approvals/"):

@@ -6,6 +6,7 @@ import logging
 import pickle
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -17,6 +18,7 @@ import service as faults
 from service import KEY, SUBJECT, Service
 
 from agent_authority import AsyncAuthority, Authority, Denied, Held, Question, Unavailable, current_permit
+from agent_authority.clock import clock
 from agent_authority.http import ConnectionFailed, run
 
 logging.getLogger("agent_authority").setLevel(logging.CRITICAL)
@@ -37,6 +39,7 @@ class Case(unittest.TestCase):
         authority = kind(self.service.url, KEY, **options)
         self.addCleanup(authority._io.close)
         self.addCleanup(authority.core.background.close)
+        self.addCleanup(authority.flush, 1)
         return authority
 
     def set(self, authority, **settings):
@@ -121,6 +124,20 @@ class Decisions(Case):
         self.service.faults = [faults.doubled]
         self.refused(Denied, "replayed")
         self.reported()
+
+    def test_another_encoding_of_the_same_bytes(self):
+        def salt(answer):
+            self.assertTrue(answer["context_salt"].endswith("g=="))
+            answer["context_salt"] = answer["context_salt"][:-3] + "h=="
+
+        def signature(answer):
+            parts = answer["evidence_pack"]["signature"]
+            letter = parts["value"][-3]
+            parts["value"] = parts["value"][:-3] + {"A": "B", "Q": "R", "g": "h", "w": "x"}[letter] + "=="
+
+        for change in (salt, signature):
+            self.fault(faults.changed(change))
+            self.refused(Denied, "unverified")
 
     def test_a_question_that_cannot_be_sent(self):
         for context in ({"amount": 1.5}, {"amount": "1.00001"}, {"amount": "0.1e1"}, {"x": 2**53}, {"x": float("nan")}, {"x": object()}):
@@ -317,10 +334,70 @@ class Keys(Case):
         self.service.jwks = {"keys": [faults.key_id(old), faults.key_id(self.service.private)][::-1]}
         self.ran = 0
         self.refused(Denied, "unverified")
-        with mock.patch.object(self.authority.core, "_keys_read", -100.0):
+        with self.later(61):
             self.pay()
-        self.assertEqual(self.ran, 1)
-        self.assertEqual(self.service.calls.count("/.well-known/jwks.json"), 2)
+        self.assertEqual((self.ran, self.fetches()), (1, 2))
+
+    def later(self, seconds):
+        """A context in which the keys are older."""
+        return mock.patch("agent_authority.keyring.clock", lambda: clock() + seconds)
+
+    def fetches(self):
+        return self.service.calls.count("/.well-known/jwks.json")
+
+    def revoke(self):
+        self.service.jwks = {"keys": [{**self.service.jwks["keys"][0], "revoked_at": "2026-01-01T00:00:00Z"}]}
+
+    def test_a_key_is_not_trusted_longer_than_ten_minutes_after_its_revocation(self):
+        self.pay()
+        self.revoke()
+        with self.later(589):
+            self.pay()
+        self.assertEqual((self.ran, self.fetches()), (2, 1))
+        self.ran = 0
+        with self.later(601):
+            self.refused(Denied, "unverified")
+
+    def test_keys_that_are_too_old_and_cannot_be_read_again_permit_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for path in (None, faults.jwks_file(self.service, folder)):
+                authority = self.make(jwks=path)
+                self.pay(authority)
+                self.ran, attempts = 0, len(self.service.attempts)
+                self.service.jwks_status = 503
+                if path:
+                    path.unlink()
+                with self.later(599):
+                    self.pay(authority)
+                self.ran = 0
+                with self.later(601):
+                    for _ in range(3):
+                        self.refused(Unavailable, authority=authority)
+                self.assertEqual(len(self.service.attempts), attempts + 1)
+                self.service.jwks_status = 200
+
+    def test_cache_control_shortens_the_age_of_keys_to_a_minute_at_least(self):
+        for header, seconds in (("public, max-age=300", 300), ("max-age=5", 60), ("s-maxage=60", 600), ("max-age=86400", 600)):
+            self.service.jwks_headers = {"cache-control": header}
+            authority, before = self.make(), self.fetches()
+            self.pay(authority)
+            for later, fetches in ((seconds - 11, 1), (seconds - 9, 2)):
+                with self.later(later):
+                    self.pay(authority)
+                self.assertEqual(self.fetches() - before, fetches, (header, later))
+
+    def test_one_of_many_calls_reads_old_keys_again(self):
+        self.pay()
+        with self.later(595), ThreadPoolExecutor(8) as pool:
+            for done in [pool.submit(self.pay) for _ in range(16)]:
+                done.result()
+        self.assertEqual(self.fetches(), 2)
+
+    def test_given_keys_are_not_read_again(self):
+        authority = self.make(jwks=self.service.jwks)
+        with self.later(1e6):
+            self.pay(authority)
+        self.assertEqual(self.fetches(), 0)
 
     def test_a_revoked_key(self):
         # A thief of the key can write any time into a record.
@@ -630,6 +707,31 @@ class Stops(Case):
             with self.assertRaises(Denied) as found:
                 asyncio.run(work())
             self.assertEqual(found.exception.code, "stopped")
+
+    def test_silence_while_the_machine_sleeps_counts(self):
+        self.service.stop["silent"] = True
+        now, watching = time.clock_gettime, lambda: any(path.endswith("watch-stop-conditions") for path in self.service.calls)
+
+        def sleeps():
+            return mock.patch("time.clock_gettime", lambda which: now(which) + 31)
+
+        with self.authority.permit(Question("payment.execute"), watch=True) as permit:
+            while not watching():
+                time.sleep(0.01)
+            with sleeps():
+                self.assertTrue(permit.stopped.wait(PROMPT))
+        self.service.calls.clear()
+
+        async def work():
+            async with self.make(AsyncAuthority).permit(Question("payment.execute"), watch=True):
+                while not watching():
+                    await asyncio.sleep(0.01)
+                with sleeps():
+                    await asyncio.sleep(PROMPT)
+
+        with self.assertRaises(Denied) as found:
+            asyncio.run(work())
+        self.assertEqual(found.exception.code, "stopped")
 
     def dribbling(self, opened, part):
         def stream(handler):

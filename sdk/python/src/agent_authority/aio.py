@@ -11,10 +11,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
 from .authority import Base
+from .clock import clock
 from .core import Core, log
 from .decision import Decision
 from .errors import Held
-from .http import _MAX_BODY, Answer, Call, ConnectionFailed, StreamRefused, answered, client_options, httpx_failures, load_httpx
+from .http import (
+    _MAX_BODY, Answer, Call, ConnectionFailed, StreamRefused, answered, client_options, httpx_failures, load_httpx, step,
+)  # fmt: skip
 from .permit import _current, After, Before, Permit, Terms, Wait, close_permit, open_permit, watch_stops
 from .question import Question
 
@@ -83,11 +86,12 @@ class AsyncIO:
 
 async def _within(seconds: float, work: Coroutine[Any, Any, Any]) -> Any:
     """Waits for a step of a stream."""
-    task = asyncio.ensure_future(work)
+    task, ends = asyncio.ensure_future(work), clock() + seconds
     try:
-        await asyncio.wait({task}, timeout=max(seconds, 0.001))
-        if not task.done():
-            raise ConnectionFailed(TimeoutError("the stream is silent"), sent=True)
+        while not task.done():
+            await asyncio.wait({task}, timeout=step(ends))
+            if not task.done() and clock() >= ends:
+                raise ConnectionFailed(TimeoutError("the stream is silent"), sent=True)
         return task.result()
     finally:
         if not task.done():
@@ -155,7 +159,7 @@ class AsyncAuthority(Base):
     async def verify(self, evidence: Any) -> str: ...
     async def verify(self, evidence: Any, question: Question | None = None, *, tenant_id: str | None = None) -> Any:
         """Verifies evidence against the trusted keys. See ``Authority.verify``."""
-        return self._verified(await self.core.trusted_keys(io_of(self.core)), evidence, question, tenant_id)
+        return self._verified(await self.core.keyring.keys(io_of(self.core)), evidence, question, tenant_id)
 
     async def close(self) -> None:
         """Waits up to 30 s for reports, and closes connections."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from .core import Config, Core, log
 from .decision import Decision
 from .errors import Denied, Held
-from .guard import Arguments, Guarded, Mapped, Mapping_, P, R, guarded
+from .guard import Arguments, CallMapping, Guarded, Mapped, P, R, guarded
 from .http import Canceller, SyncIO, run
 from .keys import KeySet
 from .permit import _current, After, Before, Permit, Terms, Wait, close_permit, open_permit, seconds, watch_stops
@@ -145,7 +145,7 @@ class Base:
         for names in (redact, exclude):
             if isinstance(names, str):
                 raise TypeError("redact and exclude are lists of names")
-        mapping = Mapping_(action, given, redact, exclude, self.core.config.redact_key)
+        mapping = CallMapping(action, given, redact, exclude, self.core.config.redact_key)
         terms = self._terms(wait, watch, before, after, shadow)
         return lambda function: guarded(self, function, mapping, terms)
 
@@ -245,7 +245,7 @@ class Authority(Base):
         :raises Denied: The permission is not genuine, not for this question, or has ended.
         :raises Invalid: The file is not genuine.
         """
-        return self._verified(run(self.core.trusted_keys(self._io)), evidence, question, tenant_id)
+        return self._verified(run(self.core.keyring.keys(self._io)), evidence, question, tenant_id)
 
     def close(self) -> None:
         """Waits up to 30 s for reports, and closes connections."""

@@ -8,13 +8,14 @@ from datetime import datetime, timedelta
 
 _MOMENT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?Z", re.ASCII)
 _EPOCH = datetime(1970, 1, 1)
-# On Linux, CLOCK_MONOTONIC stops while the machine sleeps; CLOCK_BOOTTIME does not.
-_BOOTTIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+# While the machine sleeps, CLOCK_MONOTONIC of Linux and time.monotonic() of macOS stop. These clocks do not. On Windows,
+# time.monotonic() counts the sleep.
+_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 
 
 def clock() -> float:
     """Returns seconds of a monotonic clock. Deadlines of permissions are on this clock."""
-    return time.monotonic() if _BOOTTIME is None else time.clock_gettime(_BOOTTIME)
+    return time.monotonic() if _CLOCK is None else time.clock_gettime(_CLOCK)
 
 
 def microseconds(moment: str) -> int:

@@ -15,11 +15,11 @@ from .background import Background
 from .clock import clock, microseconds
 from .decision import Decision
 from .errors import Denied, Held, Unavailable
-from .http import IO, Answer, Call, ConnectionFailed, StreamRefused
+from .http import IO, Answer, Call, ConnectionFailed, StreamRefused, backoff
 from .jcs import canonical, parse
-from .keys import Key, KeySet
+from .keyring import Keyring
 from .question import Question
-from .verification import signing_key, unverified, verify_decision
+from .verification import signing_key_id, unverified, verify_decision
 
 log = logging.getLogger("agent_authority")
 
@@ -30,8 +30,6 @@ _ENDED = frozenset({"declined", "expired", "void", "used"})
 #: The state of an approval that can't be read now.
 _UNKNOWN = "unknown"
 _RETRYABLE = frozenset({429, 502, 503, 504})
-#: Seconds between fetches of the keys because of an unknown key id.
-_KEYS_AGE = 60.0
 _POLL = 2.0
 #: Seconds without a line after which a stream about an approval is opened again.
 _STREAM_SILENCE = 30.0
@@ -77,8 +75,7 @@ class Core:
     def __init__(self, config: Config) -> None:
         self.config = config
         self.background = Background()
-        self._keys: KeySet | None = None
-        self._keys_read = 0.0
+        self.keyring = Keyring(config.jwks, config.timeout)
 
     def call(self, method: str, path: str, body: Any = None, key: str | None = None) -> Call:
         """Builds a call of the service."""
@@ -105,7 +102,7 @@ class Core:
         """
         io.prepare()
         if self.config.verify_permits:
-            await self.trusted_keys(io)
+            await self.keyring.keys(io)
         ask = self._ask(question, approval_id)
         answer, attempts = await self._attempt(io, ask)
         if attempts == 1 and "idempotency-replayed" in answer.headers:
@@ -135,7 +132,7 @@ class Core:
                 try:
                     answer = await io.send(ask.call, left)
                 except ConnectionFailed as error:
-                    sent, problem, pause = sent or error.sent, str(error), _backoff(attempt)
+                    sent, problem, pause = sent or error.sent, str(error), backoff(attempt)
                 else:
                     if answer.status == 200:
                         return answer, attempt
@@ -144,7 +141,7 @@ class Core:
                     sent, problem = sent or answer.status != 429, error_text(answer)
                     if not is_retryable(answer):
                         break
-                    pause = retry_after(answer) or _backoff(attempt)
+                    pause = retry_after(answer) or backoff(attempt)
                 if pause >= ends - clock():
                     break
                 await io.sleep(pause)
@@ -200,7 +197,10 @@ class Core:
     async def _with_deadline(self, io: IO, ask: Ask, decision: Decision) -> Decision:
         """Verifies the permission, and sets its end on the clock of this process."""
         if self.config.verify_permits:
-            key = await self._signing_key(io, decision)
+            pack = decision.members.get("evidence_pack") or {}
+            key = await self.keyring.find(io, signing_key_id(pack.get("signature")))
+            if key is None:
+                raise unverified("its key is not among the trusted keys", decision)
             validity = verify_decision(decision, ask.question, ask.nonce, key)
         else:
             try:
@@ -209,48 +209,6 @@ class Core:
             except ValueError:
                 raise unverified("it has no end", decision) from None
         return dataclasses.replace(decision, deadline=ask.started + validity)
-
-    # The keys of the service
-
-    async def _signing_key(self, io: IO, decision: Decision) -> Key:
-        keys = self._keys or await self.trusted_keys(io)
-        signature = (decision.members.get("evidence_pack") or {}).get("signature")
-        key = signing_key(signature, keys)
-        if key is None and not isinstance(self.config.jwks, Mapping) and clock() - self._keys_read >= _KEYS_AGE:
-            key = signing_key(signature, await self._read_keys(io))
-        if key is None:
-            raise unverified("its key is not among the trusted keys", decision)
-        return key
-
-    async def trusted_keys(self, io: IO) -> KeySet:
-        return self._keys or await self._read_keys(io)
-
-    async def _read_keys(self, io: IO) -> KeySet:
-        source, self._keys_read = self.config.jwks, clock()
-        try:
-            if isinstance(source, Mapping):
-                self._keys = KeySet(source)
-            elif "://" not in source:
-                with open(source, "rb") as file:
-                    self._keys = KeySet(parse(file.read()))
-            else:
-                self._keys = KeySet(parse(await self._fetch(io, source)))
-        except (OSError, ValueError) as error:
-            raise Unavailable(f"the keys of the service can't be read from {source}: {error}") from None
-        return self._keys
-
-    async def _fetch(self, io: IO, address: str) -> bytes:
-        """Fetches a document, with up to three attempts."""
-        for attempt in (1, 2, 3):
-            try:
-                answer = await io.send(Call("GET", address, {"accept": "application/json"}), self.config.timeout)
-                if answer.status == 200:
-                    return answer.body
-                problem = ValueError(f"status {answer.status}")
-            except ConnectionFailed as error:
-                problem = ValueError(str(error))
-            await io.sleep(_backoff(attempt))
-        raise problem
 
     # Waiting for people
 
@@ -345,7 +303,7 @@ class Core:
             answer = await io.send(call, left)
             if _is_final(answer, "outcome"):
                 return None
-            return retry_after(answer) or _backoff(number)
+            return retry_after(answer) or backoff(number)
 
         self.background.add(f"the report {outcome} of {decision.decision_id}", attempt)
 
@@ -355,7 +313,7 @@ class Core:
 
         async def attempt(io: IO, number: int, left: float) -> float | None:
             answer = await io.send(call, left)
-            return None if _is_final(answer, "state") else retry_after(answer) or _backoff(number)
+            return None if _is_final(answer, "state") else retry_after(answer) or backoff(number)
 
         self.background.add(f"the cancellation of {approval_id}", attempt)
 
@@ -365,7 +323,7 @@ class Core:
         async def attempt(io: IO, number: int, left: float) -> float | None:
             answer = await io.send(ask.call, left)
             if not _is_final(answer, "decision_id"):
-                return retry_after(answer) or _backoff(number)
+                return retry_after(answer) or backoff(number)
             decision = Decision.from_json(parse(answer.body)) if answer.status == 200 else None
             if decision is not None and decision.permits:
                 decision = await self._with_deadline(io, ask, decision)
@@ -413,12 +371,6 @@ def segment(name: str) -> str:
     from urllib.parse import quote
 
     return quote(name, safe="")
-
-
-def _backoff(attempt: int) -> float:
-    import random
-
-    return random.uniform(0, 0.05 * 2 ** min(attempt, 10))
 
 
 def retry_after(answer: Answer) -> float | None:

@@ -39,7 +39,8 @@ FACTS = {"approval": (dict,), "declined?": dict, "gathered": DIGEST, "open_reque
          "spent": list, "zones?": list}
 BUNDLE = {"kind": TEXT, "pack": PACK, "context": {"salt": B16, "value": dict}, "facts": {"salt": B16, "value": FACTS},
           "blobs": [dict], "keys": [KEY], "log_key": VKEY, "bundle_digest": DIGEST}
-GATHERED = {"policies": [{"sha256": HEX, "*": None}], "schemas?": [{"sha256": HEX}], "*": None}
+GATHERED = {"policies": [{"sha256": HEX, "*": None}], "observing?": [{"sha256": HEX, "*": None}],
+            "schemas?": [{"sha256": HEX}], "*": None}
 PROOF = {"kind": TEXT, "id": "svc:replay:[0-9a-f]{32}", "evidence_id": EVIDENCE, "decision_id": DECISION,
          "mode": "historical_state_snapshot|current_state|policy_pin", "semantics": TEXT,
          "policy": ({"id": TEXT, "version": int, "sha256": DIGEST},), "result": "match|mismatch|indeterminate",
@@ -357,7 +358,7 @@ def check_blobs(blobs: list[Any], parts: dict[str, Any]) -> None:
         need(reality in places and "json" in blobs[places[reality]], "facts.value.reality", "no json blob has it")
         named.add(reality)
     fit(facts, GATHERED, at)
-    for kind in ("policies", "schemas"):
+    for kind in ("policies", "observing", "schemas"):
         for index, one in enumerate(facts.get(kind, [])):
             name = "sha256:" + one["sha256"]
             text = name in places and "text" in blobs[places[name]]

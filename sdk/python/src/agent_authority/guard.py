@@ -37,7 +37,7 @@ class Guarded(Protocol[P, R_co]):
 
 
 @dataclass(frozen=True)
-class Mapping_:
+class CallMapping:
     """How the arguments of a call become a question."""
 
     action: str
@@ -69,7 +69,7 @@ class Mapping_:
 class BoundCall:
     """One call of a guarded function. Its arguments are copied before the question is made."""
 
-    def __init__(self, function: Callable[..., Any], mapping: Mapping_, args: Any, kwargs: Any) -> None:
+    def __init__(self, function: Callable[..., Any], mapping: CallMapping, args: Any, kwargs: Any) -> None:
         self._mapping = mapping
         self._bound = inspect.signature(function).bind(*args, **kwargs)
         self._bound.apply_defaults()
@@ -97,7 +97,7 @@ class BoundCall:
         return function(*self._bound.args, **self._bound.kwargs)
 
 
-def bind(function: Callable[..., Any], mapping: Mapping_, args: Any, kwargs: Any) -> BoundCall:
+def bind(function: Callable[..., Any], mapping: CallMapping, args: Any, kwargs: Any) -> BoundCall:
     """Binds a call.
 
     :raises TypeError: The function does not take these arguments.
@@ -111,7 +111,7 @@ def bind(function: Callable[..., Any], mapping: Mapping_, args: Any, kwargs: Any
         raise Denied("invalid_question", text) from error
 
 
-def guarded(base: Base, function: Callable[P, R], mapping: Mapping_, terms: Terms) -> Guarded[P, R]:
+def guarded(base: Base, function: Callable[P, R], mapping: CallMapping, terms: Terms) -> Guarded[P, R]:
     """Wraps a function."""
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise TypeError("a generator can't be guarded: its body runs after the call")
@@ -140,7 +140,7 @@ def guarded(base: Base, function: Callable[P, R], mapping: Mapping_, terms: Term
     return cast("Guarded[P, R]", wrapper)
 
 
-def _guard_async(base: Base, function: Callable[..., Any], mapping: Mapping_, terms: Terms) -> Any:
+def _guard_async(base: Base, function: Callable[..., Any], mapping: CallMapping, terms: Terms) -> Any:
     async def call(held: Held | None, args: Any, kwargs: Any) -> Any:
         try:
             bound = bind(function, mapping, args, kwargs)
@@ -182,7 +182,7 @@ def _resumed(base: Base, terms: Terms, bound: BoundCall, held: Held | None) -> T
     return terms.resuming(held)
 
 
-def _check_names(function: Callable[..., Any], mapping: Mapping_) -> None:
+def _check_names(function: Callable[..., Any], mapping: CallMapping) -> None:
     """Checks that the named arguments exist: a misspelt name must not disclose a value."""
     parameters = inspect.signature(function).parameters
     if mapping.redact and mapping.redact_key is None:

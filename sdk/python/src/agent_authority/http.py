@@ -123,6 +123,18 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     raise RuntimeError("a synchronous call can't wait for an async function; use AsyncAuthority")
 
 
+def backoff(attempt: int) -> float:
+    """Returns the seconds before the next attempt, at random."""
+    import random  # this import takes longer than a decision
+
+    return random.uniform(0, 0.05 * 2 ** min(attempt, 10))
+
+
+def step(ends: float) -> float:
+    """Returns the seconds to wait before the next look at the clock: a longer wait does not count the machine's sleep."""
+    return min(max(ends - clock(), 0.001), 1.0)
+
+
 def load_httpx() -> Any:
     """Imports httpx, which receivers of webhooks and verifiers don't need."""
     try:
@@ -182,10 +194,14 @@ class _Stream:
 
     def next(self, silence: float) -> str | None:
         """Returns the next line; None at the end."""
-        try:
-            item = self._items.get(timeout=max(silence, 0.001))
-        except queue.Empty:
-            raise ConnectionFailed(TimeoutError("the stream is silent"), sent=True) from None
+        ends = clock() + silence
+        while True:
+            try:
+                item = self._items.get(timeout=step(ends))
+                break
+            except queue.Empty:
+                if clock() >= ends:
+                    raise ConnectionFailed(TimeoutError("the stream is silent"), sent=True) from None
         if isinstance(item, Exception):
             raise item
         return item

@@ -27,7 +27,7 @@ from scripted_claude import Blocks, Script, ScriptedClaude, in_turn, text, tool_
 from world import Agent, free_port, wait_for
 
 from agent_authority import AsyncAuthority, Denied
-from agent_authority.adapters import Tool, claude_agent
+from agent_authority.adapters import Tool, open_calls
 from agent_authority.adapters.claude_agent import AuthorityHooks
 from agent_authority.clock import clock
 from agent_authority.permit import Permit
@@ -152,21 +152,21 @@ def test_a_held_tool_waits_for_people(authority: Any, agent: Agent, session: Ses
 
 def test_a_stop_interrupts_the_tool(authority: Any, agent: Agent, session: Session) -> None:
     begun, ended = session.folder / "begun", session.folder / "ended"
-    hooks = AuthorityHooks(authority, tools=TOOLS, watch=True)
+    hooks, started = AuthorityHooks(authority, tools=TOOLS, watch=True), [0.0]
 
     def person() -> None:
-        wait_for(begun.exists, 20, "the tool does not begin")
+        wait_for(begun.exists, 50, "the tool does not begin")
+        started[0] = time.monotonic()
         time.sleep(0.3)
         agent.stop()
 
     stopping = threading.Thread(target=person)
     stopping.start()
-    started = time.monotonic()
     command = session.bash(f"touch {begun}; sleep 15; touch {ended}")
     session.run(hooks.options(session.options()), command, lambda client: setattr(hooks, "on_stop", client.interrupt))
     stopping.join()
-    assert time.monotonic() - started < 14 and agent.outcomes(1) == ["abandoned"]
-    time.sleep(max(0.0, started + 17 - time.monotonic()))
+    assert time.monotonic() - started[0] < 14 and agent.outcomes(1) == ["abandoned"]
+    time.sleep(max(0.0, started[0] + 17 - time.monotonic()))
     assert not ended.exists()
 
 
@@ -216,7 +216,7 @@ def test_a_hook_that_fails_denies(authority: Any, session: Session, monkeypatch:
         raise RuntimeError("a defect")
 
     hooks = AuthorityHooks(authority, tools=TOOLS)
-    monkeypatch.setattr(hooks, "_opened", breaks)
+    monkeypatch.setattr(hooks._open, "open", breaks)
     assert "adapter_failed" in session.run(hooks.options(session.options()), session.payment(1))
     monkeypatch.setattr(hooks, "_before", breaks)
     assert "hook error" in session.run(hooks.options(session.options()), session.payment(1))
@@ -333,14 +333,14 @@ def test_a_tool_does_not_begin_after_a_stop(monkeypatch: pytest.MonkeyPatch) -> 
         pass
 
     for name, fake in (("open_permit", opens), ("watch_stops", watches), ("close_permit", is_over)):
-        monkeypatch.setattr(claude_agent, name, fake)
+        monkeypatch.setattr(open_calls, name, fake)
     call = {
         "hook_event_name": "PreToolUse", "session_id": "s", "tool_use_id": "t", "tool_name": "pay", "tool_input": {},
     }  # fmt: skip
 
     async def slow(*_: Any) -> Any:
         ended[0].set()
-        while hooks._open:
+        while hooks._open._open:
             await asyncio.sleep(0.01)
         return {}
 
@@ -350,7 +350,7 @@ def test_a_tool_does_not_begin_after_a_stop(monkeypatch: pytest.MonkeyPatch) -> 
         late = await hooks._unchanging(slow)(call, "t", None)
         ended[0] = asyncio.Event()
         await hooks._before(call, "t", None)  # it asks again
-        assert not hooks._is_late("s", "t")
+        assert not hooks._open.is_late("s", "t")
         return late
 
     late = asyncio.run(calls())
@@ -420,7 +420,7 @@ def test_a_slow_hook_does_not_outlast_the_permission(
     hooks = AuthorityHooks(authority, tools=TOOLS)
 
     async def slow(*_: Any) -> Any:
-        for opened in wait_for(lambda: list(hooks._open.values()), 5, "nothing is open"):
+        for opened in wait_for(lambda: list(hooks._open._open.values()), 5, "nothing is open"):
             object.__setattr__(opened.permit.decision, "deadline", 0.0)
         return {}
 

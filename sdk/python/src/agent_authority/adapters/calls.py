@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypedDict
 
 from ..aio import AsyncPermitScope, io_of
 from ..authority import Base
 from ..core import Core
 from ..decision import Decision
 from ..errors import AuthorityError, Denied, Held, Unavailable
-from ..guard import Mapping_
+from ..guard import CallMapping
 from ..jcs import canonical
 from ..permit import Permit, Terms, Wait, log
 from ..question import Question
@@ -26,15 +26,23 @@ class ToolFailed(Exception):
     """The tool itself raised an exception, which is the cause of this one. It is not a refusal."""
 
 
-class Calls:
-    """Asks for the calls of tools. The parameters of all adapters are described here.
+class Options(TypedDict, total=False):
+    """The parameters that all adapters have."""
 
-    :param tools: How calls become questions, by the tool's name.
-    :param purpose: The purpose of tools that name none; by default the authority's.
-    :param unguarded: Names of tools that run without a permission.
-    :param wait: How long a held call waits for people.
-    :param watch: Watches stop conditions from the start, not only after a second.
-    """
+    #: How calls become questions, by the tool's name.
+    tools: Mapping[str, Tool] | None
+    #: The purpose of tools that name none; by default the authority's.
+    purpose: str | None
+    #: Names of tools that run without a permission.
+    unguarded: Collection[str]
+    #: How long a held call waits for people.
+    wait: Wait
+    #: Watches stop conditions from the start, not only after a second.
+    watch: bool
+
+
+class Calls:
+    """Asks for the calls of tools. ``Options`` describes the parameters."""
 
     def __init__(
         self,
@@ -59,7 +67,7 @@ class Calls:
         tool = self.tools.get(name, Tool())
         try:
             action, members = tool.action or default_action(name), tool.members(self.purpose)
-            mapping = Mapping_(action, members, tool.redact, (), self.authority.core.config.redact_key)
+            mapping = CallMapping(action, members, tool.redact, (), self.authority.core.config.redact_key)
             if tool.redact and mapping.redact_key is None:
                 raise ValueError("redact needs the authority's redact_key")
             return self.authority.question(mapping.question(arguments))
@@ -151,6 +159,15 @@ def freeze(arguments: Any) -> bytes:
         return canonical(freeze_members(arguments, "arguments"))
     except Exception as error:
         raise Denied("invalid_question", f"the arguments can't be part of a question: {error}") from error
+
+
+def check_unchanged(arguments: Any, asked: bytes) -> None:
+    """Checks that a tool gets the arguments of the question, whose canonical text is ``asked``.
+
+    :raises Denied: They differ.
+    """
+    if freeze(arguments) != asked:
+        raise Denied("arguments_changed", "the arguments were changed after the question")
 
 
 def refused(error: BaseException) -> AuthorityError:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from claude_agent_sdk import ClaudeAgentOptions, HookMatcher, PermissionResultAllow, PermissionResultDeny
 
-from ..aio import io_of
 from ..authority import Base
-from ..clock import clock
 from ..errors import AuthorityError, Denied
-from ..permit import Permit, Wait, close_permit, log, open_permit, seconds, watch_stops
-from .calls import Calls, ToolFailed, freeze, refusal_text, refused
-from .tools import Tool
+from .calls import Calls, Options, freeze, refusal_text, refused
+from .open_calls import OpenCalls
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: Seconds for a decision, on top of the time to wait for people.
 _MARGIN = 30.0
@@ -34,27 +33,17 @@ class AuthorityHooks:
     A refused call is denied with the reason. A permitted one gets no opinion, so that permission rules and
     prompts still apply. Hooks of settings and plugins are turned off, because they could change a call
     after the question. Shell commands in skills do not run unless ``PreSkillShellCommand`` is in ``unguarded``,
-    because no permission is asked for them. ``Calls`` describes the parameters.
+    because no permission is asked for them. ``Options`` describes the parameters.
 
     :param on_stop: Called when the permission of a running tool has ended, such as ``client.interrupt``.
     """
 
     def __init__(
-        self,
-        authority: Base,
-        *,
-        tools: Mapping[str, Tool] | None = None,
-        purpose: str | None = None,
-        unguarded: Collection[str] = (),
-        wait: Wait = None,
-        watch: bool = False,
-        on_stop: Callable[[], Awaitable[None]] | None = None,
+        self, authority: Base, *, on_stop: Callable[[], Awaitable[None]] | None = None, **options: Unpack[Options]
     ) -> None:
-        self._calls = Calls(authority, tools, purpose, unguarded, wait, watch)
-        self._timeout, self.on_stop = seconds(wait) + _MARGIN, on_stop
-        self._open: dict[tuple[str, str], _Open] = {}
-        #: Calls whose permission has ended. Their tools must not begin.
-        self._ended: set[tuple[str, str]] = set()
+        self._calls = Calls(authority, **options)
+        self._timeout = self._calls.terms.wait + _MARGIN
+        self._open, self.on_stop = OpenCalls(self._calls, self._stopped), on_stop
 
     def options(self, options: ClaudeAgentOptions) -> ClaudeAgentOptions:
         """Returns the options of a session, guarded.
@@ -89,9 +78,7 @@ class AuthorityHooks:
         if call.get("tool_name") in self._calls.unguarded:
             return {}
         try:
-            opened = self._open[_key(call)] = await self._opened(call)
-            self._ended.discard(_key(call))
-            opened.watch = asyncio.create_task(self._watch(_key(call), opened.permit))
+            await self._open.open(_key(call), call["tool_name"], call["tool_input"], call.get("agent_id"))
             return {}
         except Exception as error:
             return _denial(refusal_text(refused(error)))
@@ -99,60 +86,21 @@ class AuthorityHooks:
     async def _refuse_shell(self, call: Any, tool_use_id: str | None, context: Any) -> Any:
         return _denial("shell commands in skills are not guarded", _SHELL)
 
-    async def _opened(self, call: Any) -> _Open:
-        question = self._calls.question(call["tool_name"], call["tool_input"])
-        core = self._calls.authority.core
-        permit = await open_permit(core, io_of(core), question, self._calls.terms)
-        return _Open(permit, freeze(call["tool_input"]), call.get("agent_id"))
-
-    async def _watch(self, key: tuple[str, str], permit: Permit) -> None:
-        """Watches the permission of a tool that runs. Reports and calls ``on_stop`` when it ends."""
-        core = self._calls.authority.core
+    async def _after(self, call: Any, tool_use_id: str | None, context: Any) -> Any:
+        """Reports the outcome of a tool that has run."""
         try:
-            await asyncio.sleep(0 if self._calls.terms.watch else core.config.watch_after)
-            if permit.decision is None or self._calls.terms.shadow:
-                return
-            condition = await watch_stops(core, io_of(core), permit, lambda: False)
-        except Exception:
-            log.exception("watching stop conditions failed")
-            condition = None
-        permit.stop(condition or "authority.unavailable")
-        self._ended.add(key)
-        del self._open[key]  # an interrupted tool has no later hook
-        await close_permit(core, permit, self._calls.terms, None)
+            await self._open.close(_key(call), call["tool_input"], call.get("tool_response"), call.get("error"))
+        except AuthorityError as failed:
+            return {"continue_": False, "stopReason": str(failed)}
+        return {}
+
+    async def _stopped(self) -> None:
         if self.on_stop is not None:
             await self.on_stop()
 
-    async def _after(self, call: Any, tool_use_id: str | None, context: Any) -> Any:
-        """Reports the outcome of a tool that has run."""
-        if (opened := self._open.pop(_key(call), None)) is None:
-            return {}
-        has_changed = freeze(call["tool_input"]) != opened.arguments
-        error = _CHANGED if has_changed else call.get("error")
-        opened.watch and opened.watch.cancel()
-        opened.permit.result, failure = call.get("tool_response"), None if error is None else ToolFailed(error)
-        try:
-            await close_permit(self._calls.authority.core, opened.permit, self._calls.terms, failure)
-        except AuthorityError as failed:
-            return {"continue_": False, "stopReason": refusal_text(failed)}
-        return {"continue_": False, "stopReason": _CHANGED} if has_changed else {}
-
     async def _end(self, call: Any, tool_use_id: str | None, context: Any) -> Any:
-        """Gives back the permissions of tools that did not run, such as when a person denied them."""
-        for key, opened in list(self._open.items()):
-            if key[0] == call["session_id"] and opened.agent_id == call.get("agent_id"):
-                del self._open[key]
-                opened.watch and opened.watch.cancel()
-                if opened.permit.decision is not None:
-                    self._calls.authority.report(opened.permit.decision, "abandoned", "the tool did not run")
+        self._open.give_back(call["session_id"], call.get("agent_id"))
         return {}
-
-    def _is_late(self, session: str | None, tool_use_id: str | None) -> bool:
-        """Whether the permission of a call has ended before the tool began."""
-        if any(key[1] == tool_use_id and session in (None, key[0]) for key in self._ended):
-            return True
-        found = (opened for key, opened in self._open.items() if key[1] == tool_use_id and session in (None, key[0]))
-        return any(opened.permit.decision and clock() >= opened.permit.decision.deadline for opened in found)
 
     def _unchanging(self, hook: Any) -> Any:
         """Wraps another hook: it can deny a call, but neither change it nor delay it beyond its permission."""
@@ -166,7 +114,7 @@ class AuthorityHooks:
                 changed = part.get("updatedInput")
                 if changed is not None and freeze(changed) != freeze(asked):
                     return _denial(_CHANGED, call["hook_event_name"])
-            if self._is_late(call.get("session_id"), call.get("tool_use_id")):
+            if self._open.is_late(call.get("session_id"), call.get("tool_use_id")):
                 return _denial("the permission ended before the tool began", call["hook_event_name"])
             return output
 
@@ -181,21 +129,11 @@ class AuthorityHooks:
             if isinstance(result, PermissionResultAllow):
                 if freeze(asked if result.updated_input is None else result.updated_input) != text:
                     return PermissionResultDeny(message=_CHANGED)
-                if self._is_late(None, context.tool_use_id):
+                if self._open.is_late(None, context.tool_use_id):
                     return PermissionResultDeny(message="the permission ended before the tool began")
             return result
 
         return checked
-
-
-@dataclass
-class _Open:
-    """The permission of a call that may run."""
-
-    permit: Permit
-    arguments: bytes
-    agent_id: str | None
-    watch: asyncio.Task[None] | None = None
 
 
 def _key(call: Any) -> tuple[str, str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.callbacks import BaseCallbackHandler
@@ -19,9 +19,11 @@ from langgraph.types import interrupt
 from ..authority import Base
 from ..errors import Denied, Held
 from ..http import run
-from ..permit import Wait
-from .calls import Calls, ToolFailed, freeze, refusal_text, refused
-from .tools import Tool, provider_tools
+from .calls import Calls, Options, ToolFailed, check_unchanged, freeze, refusal_text, refused
+from .tools import provider_tools
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: The names of the tools that may start within the tool that runs now; None before its own start.
 _started: ContextVar[dict[str, Any]] = ContextVar("agent_authority_langchain")
@@ -30,7 +32,7 @@ _started: ContextVar[dict[str, Any]] = ContextVar("agent_authority_langchain")
 class AuthorityMiddleware(AgentMiddleware[Any, Any, Any]):
     """Asks before each tool call: ``create_agent(…, middleware=[…, AuthorityMiddleware(authority)])``.
 
-    It must be the last middleware. A refused call is a tool message with status ``error``. ``Calls``
+    It must be the last middleware. A refused call is a tool message with status ``error``. ``Options``
     describes the parameters. In a graph of one's own:
     ``ToolNode(tools, wrap_tool_call=it.wrap_tool_call, awrap_tool_call=it.awrap_tool_call)``.
 
@@ -38,21 +40,11 @@ class AuthorityMiddleware(AgentMiddleware[Any, Any, Any]):
         ``Command(resume=…)``, whatever the value is; people approve at the service. Needs a checkpointer.
     """
 
-    def __init__(
-        self,
-        authority: Base,
-        *,
-        tools: Mapping[str, Tool] | None = None,
-        purpose: str | None = None,
-        unguarded: Collection[str] = (),
-        wait: Wait = None,
-        watch: bool = False,
-        pause: bool = False,
-    ) -> None:
+    def __init__(self, authority: Base, *, pause: bool = False, **options: Unpack[Options]) -> None:
         super().__init__()
         if sys.hexversion < 0x030B0000:  # asyncio's tasks don't pass callbacks on
             raise RuntimeError("tools within tools can only be guarded with Python 3.11 or newer")
-        self._calls = Calls(authority, tools, purpose, unguarded, wait, watch)
+        self._calls = Calls(authority, **options)
         self._pause = pause
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
@@ -159,8 +151,9 @@ class _Call:
         def start(call: Any, config: Any) -> tuple[Any, Any]:
             names = {*self._arguments, *tool.args}
             given = {name: value for name, value in call["args"].items() if name in names}
-            if self._has_started or freeze(given) != self._asked:
-                raise Denied("arguments_changed", "the arguments were changed after the question")
+            if self._has_started:
+                raise Denied("arguments_changed", "the tool was started twice with one permission")
+            check_unchanged(given, self._asked)
             self._has_started = True
             _started.set({"own": True, "unguarded": self._unguarded})
             return call, merge_configs(config, {"callbacks": [_WITHIN]})

@@ -6,9 +6,9 @@ import copy
 import dataclasses
 import inspect
 import json
-from collections.abc import Collection, Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from agents import Agent, FunctionTool, RunState, ToolGuardrailFunctionOutput, ToolInputGuardrail
 from agents import tool as framework
@@ -17,10 +17,12 @@ from agents.tool_context import ToolContext
 
 from ..authority import Base
 from ..errors import Denied, Held
-from ..permit import Wait
-from .calls import Calls, ToolFailed, refusal_text, refused
+from .calls import Calls, Options, ToolFailed, refusal_text, refused
 from .pending import Pending
-from .tools import Tool, provider_tools
+from .tools import provider_tools
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: The member of the run's context that has the held questions of a paused run.
 CONTEXT = "agent_authority"
@@ -29,25 +31,15 @@ CONTEXT = "agent_authority"
 class AuthorityGuard:
     """Asks before each call of a function tool: ``AuthorityGuard(authority).install()``.
 
-    A refused call is rejected with the reason, as by a guardrail. ``Calls`` describes the parameters.
+    A refused call is rejected with the reason, as by a guardrail. ``Options`` describes the parameters.
 
     :param pause: Interrupts the run for a held call. The held question is in the run's context, which must be
         a dict, and so in its ``RunState``. After ``state.approve(item)`` the run goes on with the question;
         people approve at the service. Without their approval, ``approve`` permits nothing.
     """
 
-    def __init__(
-        self,
-        authority: Base,
-        *,
-        tools: Mapping[str, Tool] | None = None,
-        purpose: str | None = None,
-        unguarded: Collection[str] = (),
-        wait: Wait = None,
-        watch: bool = False,
-        pause: bool = False,
-    ) -> None:
-        self.calls, self.pause = Calls(authority, tools, purpose, unguarded, wait, watch), pause
+    def __init__(self, authority: Base, *, pause: bool = False, **options: Unpack[Options]) -> None:
+        self.calls, self.pause = Calls(authority, **options), pause
         self._pending = Pending(self.calls)
 
     def install(self) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from ..clock import clock
 from ..decision import Decision
-from ..errors import AuthorityError, Denied, Held
-from .calls import Calls, freeze, refused
+from ..errors import AuthorityError, Held
+from .calls import Calls, check_unchanged, freeze, refused
 
 
 @dataclass
@@ -63,8 +63,8 @@ class Pending:
         if answer is None:
             answer = await self.ask(run, call_id, name, arguments, held)
             self.take(run, call_id, name)
-        elif freeze(json.loads(arguments or "{}")).decode() != answer.arguments:
-            raise Denied("arguments_changed", "the arguments were changed after the question")
+        else:
+            check_unchanged(json.loads(arguments or "{}"), answer.arguments.encode())
         if answer.refusal is not None:
             raise answer.refusal
         return answer

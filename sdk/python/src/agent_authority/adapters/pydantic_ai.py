@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic_ai import Agent
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
@@ -16,9 +16,11 @@ from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 
 from ..authority import Base
 from ..errors import Denied, Held
-from ..permit import Wait
-from .calls import Calls, ToolFailed, freeze, refusal_text, refused
-from .tools import Tool, provider_tools
+from .calls import Calls, Options, ToolFailed, check_unchanged, freeze, refusal_text, refused
+from .tools import provider_tools
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: The member of a deferred call's metadata that has the held question.
 METADATA = "agent_authority"
@@ -29,26 +31,16 @@ _outer: ContextVar[AuthorityCapability | None] = ContextVar("agent_authority_pyd
 class AuthorityCapability(AbstractCapability[Any]):
     """Asks before each tool call: ``Agent(…, capabilities=[AuthorityCapability(authority)])``.
 
-    A refused call skips the tool, and its result is the reason. ``Calls`` describes the parameters.
+    A refused call skips the tool, and its result is the reason. ``Options`` describes the parameters.
 
     :param pause: Ends the run with the held call among ``DeferredToolRequests.approvals``, instead of refusing
         it. Go on with ``requests.build_results(approve_all=True, metadata=requests.metadata)``; people approve
         at the service.
     """
 
-    def __init__(
-        self,
-        authority: Base,
-        *,
-        tools: Mapping[str, Tool] | None = None,
-        purpose: str | None = None,
-        unguarded: Collection[str] = (),
-        wait: Wait = None,
-        watch: bool = False,
-        pause: bool = False,
-    ) -> None:
+    def __init__(self, authority: Base, *, pause: bool = False, **options: Unpack[Options]) -> None:
         self.id, self.description, self.defer_loading = None, None, False
-        self._calls, self._pause = Calls(authority, tools, purpose, unguarded, wait, watch), pause
+        self._calls, self._pause = Calls(authority, **options), pause
         _guard_nested_runs()
 
     def get_ordering(self) -> CapabilityOrdering:
@@ -82,8 +74,7 @@ class AuthorityCapability(AbstractCapability[Any]):
             text, question = freeze(asked), self._calls.question(name, asked)
 
             async def run() -> Any:
-                if freeze(asked) != text:
-                    raise Denied("arguments_changed", "the arguments were changed after the question")
+                check_unchanged(asked, text)
                 outer = _outer.set(self)
                 try:
                     return await tool(asked)
