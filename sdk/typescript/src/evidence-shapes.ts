@@ -49,7 +49,12 @@ export const BUNDLE: Shape = {
   kind: TEXT, pack: PACK, context: { salt: B16, value: Object }, facts: { salt: B16, value: FACTS },
   blobs: [Object], keys: [KEY], log_key: VKEY, bundle_digest: DIGEST,
 };
-export const GATHERED: Shape = { policies: [{ sha256: HEX, '*': null }], 'schemas?': [{ sha256: HEX }], '*': null };
+export const GATHERED: Shape = {
+  policies: [{ sha256: HEX, '*': null }],
+  'observing?': [{ sha256: HEX, '*': null }],
+  'schemas?': [{ sha256: HEX }],
+  '*': null,
+};
 export const PROOF: Shape = {
   kind: TEXT, id: 'svc:replay:[0-9a-f]{32}', evidence_id: EVIDENCE, decision_id: DECISION,
   mode: 'historical_state_snapshot|current_state|policy_pin', semantics: TEXT,

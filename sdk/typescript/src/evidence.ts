@@ -239,7 +239,7 @@ async function checkBlobs(blobs: readonly Blob[], facts: { gathered: string; rea
   const { json } = blobs[place(gathered)]!;
   fit(json, GATHERED, at);
   const named = new Set([gathered, reality]);
-  for (const kind of ['policies', 'schemas']) {
+  for (const kind of ['policies', 'observing', 'schemas']) {
     const references = (Object.hasOwn(json, kind) ? json[kind] : []) as readonly { sha256: string }[];
     references.forEach((reference, index) => {
       const name = `sha256:${reference.sha256}`;

@@ -34,6 +34,40 @@ export function toMilliseconds(duration: Duration): number {
   return result;
 }
 
+/**
+ * The time since it was made. The monotonic clock stands still while the machine sleeps, and the wall clock can be set
+ * back: the larger of both times counts.
+ */
+export class Timer {
+  readonly #monotonic = performance.now();
+  readonly #wall = Date.now();
+
+  /** Milliseconds. */
+  get elapsed(): number {
+    return Math.max(performance.now() - this.#monotonic, Date.now() - this.#wall);
+  }
+}
+
+/** The end of a duration that began with a timer, by default now. */
+export class Deadline {
+  readonly #duration: number;
+  readonly #since: Timer;
+
+  constructor(duration: number, since = new Timer()) {
+    this.#duration = duration;
+    this.#since = since;
+  }
+
+  get isOver(): boolean {
+    return !(this.#since.elapsed < this.#duration);
+  }
+
+  /** Milliseconds; 0 when it is over. */
+  get remaining(): number {
+    return this.isOver ? 0 : Math.max(0, this.#duration - this.#since.elapsed);
+  }
+}
+
 /** Waits. Fails with the signal's reason if it is aborted before. */
 export function sleep(duration: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import assert from 'node:assert/strict';
 import { Held, Unavailable } from 'agent-authority/guard';
 import { Service } from './service.js';
-import { authorityOf, denied, service } from './world.js';
+import { authorityOf, denied, service, settled } from './world.js';
 
 beforeEach(() => hold());
 
@@ -52,8 +52,11 @@ function hold(extra = {}) {
     stream.end();
   };
 }
-function decideAfter(state, delay = 100) {
-  const { approvals } = service;
+/** Decides a while after the next call was held, however slow the machine is. */
+async function decideAfter(state, delay = 100) {
+  const { approvals, asked } = service;
+  const before = asked.length;
+  await settled(() => asked.length > before);
   setTimeout(() => approvals.set(approval, state), delay);
 }
 

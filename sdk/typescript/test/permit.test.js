@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import assert from 'node:assert/strict';
 import { ToolGuard } from '../dist/adapters/tool-guard.js';
-import { action, args, authorityOf, denied, guarded, service, settled, silent } from './world.js';
+import { action, ahead, args, authorityOf, denied, guarded, service, settled, silent } from './world.js';
 
 test('an obligation without handler is denied before anything runs, also if the service ignores the list', async () => {
   service.obligations = ['audit.emit', 'mask.pii', 'constructor'];
@@ -118,29 +118,37 @@ test('a generator, which would run after the permit, is refused', async () => {
   assert.deepEqual(await guarded({ body: () => new Map([[1, 2]]).values() }).pay(args).then((each) => [...each]), [2]);
 });
 
-test('a tool that runs elsewhere must begin before the deadline of its permit', async () => {
-  const { now } = performance;
-  const pass = (milliseconds) => {
-    const before = performance.now;
-    performance.now = () => before.call(performance) + milliseconds;
-  };
-  service.obligations = ['mask.pii'];
-  // Time that passes between the request and the tool does not lengthen the permission.
-  const obligations = { 'mask.pii': { before: () => pass(50_000) } };
-  const guard = new ToolGuard(authorityOf(), { actions: { pay: action }, obligations });
-  try {
-    const call = await guard.open('pay', args);
-    assert.equal(call.isLate(), false);
-    pass(11_000);
-    assert.equal(call.isLate(), true);
-    call.finish();
-  } finally {
-    performance.now = now;
+test('a tool that runs elsewhere must begin before the end of its permit', async () => {
+  for (const clock of [performance, Date]) {
+    // Time that passes between the request and the tool does not lengthen the permission.
+    const { now } = clock;
+    const pass = () => { clock.now = () => now.call(clock) + 50_000; };
+    service.obligations = ['mask.pii'];
+    const obligations = { 'mask.pii': { before: pass } };
+    const guard = new ToolGuard(authorityOf(), { actions: { pay: action }, obligations });
+    try {
+      const call = await guard.open('pay', args);
+      assert.equal(call.isLate(), false);
+      await ahead(clock, 11_000, () => assert.equal(call.isLate(), true));
+      call.finish();
+    } finally {
+      clock.now = now;
+    }
+    service.obligations = [];
+    const permit = await authorityOf().permit({ action });
+    assert.ok(permit.remaining > 50_000 && permit.remaining <= 60_000);
+    permit.end('abandoned');
   }
-  service.obligations = [];
-  const permit = await authorityOf().permit({ action });
-  assert.ok(permit.deadline > performance.now() + 50_000 && permit.deadline <= performance.now() + 60_000);
-  permit.end('abandoned');
+});
+
+test('a permit does not outlast the sleep of the machine, or a wall clock that is set back', async () => {
+  for (const clock of [performance, Date]) {
+    const permit = await authorityOf().permit({ action });
+    await ahead(clock, 61_000, async () => {
+      assert.equal(permit.remaining, 0);
+      await assert.rejects(permit.run(() => assert.fail('it ran')), denied('late'));
+    });
+  }
 });
 
 test('a report is repeated with one key, once counted, and never changes the result', async () => {
@@ -251,36 +259,43 @@ test('a broken stream is opened again, and silence ends the permission', async (
 });
 
 test('a permission without a heartbeat for 30 seconds has ended', async () => {
-  const { setTimeout: own } = globalThis;
-  const isSilence = (delay) => delay === 30_000 && new Error().stack.includes('stop-watch.js');
-  globalThis.setTimeout = (callback, delay, ...rest) => own(callback, isSilence(delay) ? 30 : delay, ...rest);
   service.onWatchStop = (stream) => {
     stream.heartbeat();
     stream.send({ kind: 'a_later_kind' });
   };
+  const { now } = Date;
+  const passing = (seconds) => guarded({
+    watch: true,
+    body: async (_, { signal }) => {
+      Date.now = () => now() + seconds * 1000;
+      await sleep(1500, undefined, { signal });
+      return 'paid';
+    },
+  });
   try {
-    const { pay } = guarded({ watch: true, body: () => sleep(2000) });
+    assert.equal(await passing(27).pay(args), 'paid');
+    Date.now = now;
     await assert.rejects(
-      pay(args),
+      passing(31).pay(args),
       (error) => denied('stopped')(error) && error.started && /no_heartbeat/.test(error.message),
     );
   } finally {
-    globalThis.setTimeout = own;
+    Date.now = now;
   }
 });
 
 test('the permission that the caller cancels is abandoned, before and while the tool runs', async () => {
   const reason = new Error('the user left');
+  const controller = new AbortController();
   const { pay, made, authority } = guarded({
     body: (_, { signal }) =>
       new Promise((_, reject) => {
         signal.addEventListener('abort', () => reject(signal.reason));
+        controller.abort(reason);
       }),
   });
   await assert.rejects(pay(args, { signal: AbortSignal.abort(reason) }), reason);
   assert.deepEqual(made, []);
-  const controller = new AbortController();
-  setTimeout(() => controller.abort(reason), 100);
   await assert.rejects(pay(args, { signal: controller.signal }), reason);
   assert.equal(made.length, 1);
   await authority.flush();

@@ -58,6 +58,10 @@ export class Service {
   changeRecord = () => {};
   changeAnswer = () => {};
   validFor = 60_000;
+  /** The answer with the keys, and how often it was read. */
+  jwksStatus = 200;
+  jwksHeaders = {};
+  reads = 0;
   decision = 'allow_with_constraints';
   obligations = ['audit.emit'];
   asked = [];
@@ -96,7 +100,11 @@ export class Service {
   }
 
   async #serve(request, response) {
-    if (request.url === '/.well-known/jwks.json') return void response.end(JSON.stringify(this.jwks));
+    if (request.url === '/.well-known/jwks.json') {
+      this.reads += 1;
+      response.writeHead(this.jwksStatus, this.jwksHeaders);
+      return void response.end(JSON.stringify(this.jwks));
+    }
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);
     const body = Buffer.concat(chunks).subarray(5);

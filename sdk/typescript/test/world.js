@@ -40,6 +40,16 @@ export function guarded({ body, ...options } = {}, authority = authorityOf()) {
 export const denied = (code) => (error) =>
   error instanceof Denied && (error.code === code || assert.fail(`${error.code}: ${error.message}`));
 export const unavailable = (error) => error instanceof Unavailable || assert.fail(String(error));
+/** Runs while a clock is ahead: `Date.now` after the machine slept, `performance.now` after the wall clock was set back. */
+export async function ahead(clock, milliseconds, run) {
+  const { now } = clock;
+  clock.now = () => now.call(clock) + milliseconds;
+  try {
+    return await run();
+  } finally {
+    clock.now = now;
+  }
+}
 export const settled = async (holds) => {
   for (let n = 0; n < 300 && !holds(); n += 1) await sleep(10);
   assert.ok(holds());

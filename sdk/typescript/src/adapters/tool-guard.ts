@@ -92,14 +92,13 @@ export class ToolGuard {
   open(name: string, args: unknown, options: CallOptions = {}): Promise<OpenCall> {
     return new Promise((resolve, reject) => {
       this.run(name, args, (_copy, { signal, permit }) => new Promise<void>((done, fail) => {
-        const beginUntil = permit?.deadline ?? Infinity;
         const stopped = new Promise<never>((_, stop) => {
           signal.addEventListener('abort', () => stop(signal.reason), { once: true });
         });
         stopped.catch(() => {});
         resolve({
           signal, stopped,
-          isLate: () => performance.now() >= beginUntil,
+          isLate: () => permit?.remaining === 0,
           finish: (problem) => (problem ? fail(new Error(problem)) : done()),
         });
       }), options).catch(reject);

@@ -2,7 +2,7 @@
 
 import { AuthorityError, Code } from '../client.js';
 import type { EvaluateDecisionResponse } from '../generated/authority/runtime/v1/runtime_service_pb.js';
-import { sleep, within } from '../time.js';
+import { Deadline, sleep, Timer, within } from '../time.js';
 import { Denied, Unavailable } from './failures.js';
 
 /** Milliseconds for all attempts. The service itself answers within this time. */
@@ -18,8 +18,8 @@ export type Call = (options: {
 
 export interface Answered {
   readonly answer: EvaluateDecisionResponse;
-  /** When the first attempt began, by the monotonic clock. */
-  readonly startedAt: number;
+  /** The time since the first attempt began. */
+  readonly timer: Timer;
   /** Asks once more, in the background. `onLate` gets the answer. */
   readonly learn: () => void;
 }
@@ -36,8 +36,8 @@ type Attempt = { answer: EvaluateDecisionResponse; isReplayed: boolean } | { err
 export async function ask(call: Call, onLate: (answer: EvaluateDecisionResponse) => void): Promise<Answered> {
   // The key exists only here: two processes with one key would both get the permission.
   const headers = { 'idempotency-key': crypto.randomUUID() };
-  const startedAt = performance.now();
-  const remaining = () => startedAt + TOTAL - performance.now();
+  const timer = new Timer();
+  const deadline = new Deadline(TOTAL, timer);
   const goOn = async (attempt: Promise<Attempt>) => {
     const late = await attempt;
     if ('answer' in late) onLate(late.answer);
@@ -46,13 +46,13 @@ export async function ask(call: Call, onLate: (answer: EvaluateDecisionResponse)
   let mayBeDecided = false;
   for (let number = 0; ; number += 1) {
     const attempt = once(call, headers);
-    const outcome = await within(attempt, Math.max(0, remaining()));
+    const outcome = await within(attempt, deadline.remaining);
     if (!outcome) {
       void goOn(attempt);
       throw new Unavailable('unavailable', `no decision was received within ${TOTAL / 1000} seconds`);
     }
     if ('answer' in outcome) {
-      if (number > 0 || !outcome.isReplayed) return { answer: outcome.answer, startedAt, learn };
+      if (number > 0 || !outcome.isReplayed) return { answer: outcome.answer, timer, learn };
       throw new Denied('replayed', 'the answer is to an earlier call', { decision: outcome.answer });
     }
     const { error } = outcome;
@@ -63,7 +63,7 @@ export async function ask(call: Call, onLate: (answer: EvaluateDecisionResponse)
       throw refused;
     }
     const delay = error.retryAfterMs ?? Math.random() * FIRST_DELAY * 2 ** number;
-    if (delay >= remaining()) {
+    if (delay >= deadline.remaining) {
       // An attempt may have been decided although its answer was lost.
       if (mayBeDecided) void sleep(Math.min(delay, LATE)).then(learn);
       throw refusal(error);

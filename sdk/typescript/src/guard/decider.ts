@@ -7,7 +7,7 @@ import { DecisionRequestSchema } from '../generated/authority/runtime/v1/decisio
 import { EvaluateDecisionRequestSchema } from '../generated/authority/runtime/v1/decision_service_pb.js';
 import type { EvaluateDecisionResponse } from '../generated/authority/runtime/v1/runtime_service_pb.js';
 import type { JsonObject } from '../jcs.js';
-import { sleep } from '../time.js';
+import { Deadline, sleep } from '../time.js';
 import { USER_AGENT } from '../version.js';
 import { ask, type Call } from './attempts.js';
 import { checkPermit, validity } from './check-permit.js';
@@ -19,10 +19,10 @@ import { BUILT_IN } from './permit.js';
 import { digestQuestion } from './question.js';
 import type { Reporter } from './reporter.js';
 
-/** An answer that permits the action, and when it must begin by the monotonic clock. */
+/** An answer that permits the action, and the time before which the action must begin. */
 export interface Permitted {
   readonly answer: EvaluateDecisionResponse;
-  readonly deadline: number;
+  readonly deadline: Deadline;
 }
 
 /** A question in normal form, and how it is asked. */
@@ -73,7 +73,7 @@ export class Decider {
       reporter.report(decisionId, 'abandoned', 'the permission could not be used');
     const cites = approvalId === undefined ? {} : { approval_id: approvalId };
     const call = this.#call({ ...asked, ...cites, include_record: verifies });
-    const { answer, startedAt, learn } = await ask(call, (late) => {
+    const { answer, timer, learn } = await ask(call, (late) => {
       if (isPermission(late)) verify(late).then(() => abandon(late), (error: Error) => log.warn(error.message));
     });
     if (answer.decision === Decision.REQUIRE_APPROVAL) throw await this.#held(question, answer, approvalId);
@@ -92,8 +92,8 @@ export class Decider {
       abandon(answer);
       throw unusable;
     }
-    // By the clock of the first attempt: no change of the wall clock and no late repeat lengthens it.
-    return { answer, deadline: startedAt + duration };
+    // Since the first attempt: a late repeat does not lengthen it.
+    return { answer, deadline: new Deadline(duration, timer) };
   }
 
   /**
@@ -102,7 +102,7 @@ export class Decider {
    * @throws {Denied | Held | Unavailable} `Held` when the wait has ended.
    */
   async decideWaiting(asking: Asking, wait: number, signal: AbortSignal | undefined): Promise<Permitted> {
-    const until = performance.now() + wait;
+    const until = new Deadline(wait);
     let { approvalId } = asking;
     let last: Held | undefined;
     for (;;) {
@@ -116,9 +116,9 @@ export class Decider {
         } else if (error instanceof Unavailable && last && approvalId === undefined) {
           // During a wait of hours, the service may be unavailable for a moment. A call that cites an
           // approval may have used it, and is not repeated with another key.
-          const remaining = until - performance.now();
-          if (remaining <= 0) throw last;
-          await sleep(Math.min(SHORTEST_PAUSE + Math.random() * (LONGEST_PAUSE - SHORTEST_PAUSE), remaining), signal);
+          if (until.isOver) throw last;
+          const pause = SHORTEST_PAUSE + Math.random() * (LONGEST_PAUSE - SHORTEST_PAUSE);
+          await sleep(Math.min(pause, until.remaining), signal);
         } else {
           throw error;
         }
@@ -134,12 +134,12 @@ export class Decider {
 
   /** Waits until the question can be asked again. Returns the approval to cite. */
   async #nextApproval(
-    held: Held, cited: string | undefined, until: number, signal: AbortSignal | undefined,
+    held: Held, cited: string | undefined, until: Deadline, signal: AbortSignal | undefined,
   ): Promise<string | undefined> {
     const { approvalId, decision, question } = held;
     const ready = decision.readyApprovalId;
     if (ready !== undefined && ready !== cited) return ready;
-    if (held.eligible === 'none' || performance.now() >= until) throw held;
+    if (held.eligible === 'none' || until.isOver) throw held;
     const { client } = this.#parts;
     const state = approvalId === undefined || approvalId === ready ? 'unreadable'
       : await followApproval(client, { decisionId: decision.decisionId, approvalId, until, signal });
@@ -147,8 +147,7 @@ export class Decider {
     if (state === undefined) throw held;
     if (state !== 'unreadable') throw ended(state, question, decision);
     // No approval helps, or this key may not read it: only another request shows a change.
-    const remaining = until - performance.now();
-    await sleep(Math.max(0, Math.min(ASK_AGAIN, remaining)), signal);
+    await sleep(Math.min(ASK_AGAIN, until.remaining), signal);
     return undefined;
   }
 

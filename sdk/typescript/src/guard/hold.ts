@@ -1,7 +1,7 @@
 // Waits for the people who decide on a held request.
 
 import { AuthorityError, type AuthorityClient } from '../client.js';
-import { sleep, within } from '../time.js';
+import { Deadline, sleep, within } from '../time.js';
 
 /** Milliseconds of one stream. It is then opened again: a connection can be dead without an error. */
 const LONGEST_STREAM = 45_000;
@@ -20,12 +20,12 @@ const settled = (state: string | undefined): Settled | undefined => SETTLED.find
  */
 export async function followApproval(
   client: AuthorityClient, { decisionId, approvalId, until, signal }: {
-    decisionId: string; approvalId: string; until: number; signal: AbortSignal | undefined;
+    decisionId: string; approvalId: string; until: Deadline; signal: AbortSignal | undefined;
   },
 ): Promise<Settled | 'unreadable' | undefined> {
-  for (let failures = 0; performance.now() < until; failures += 1) {
+  for (let failures = 0; !until.isOver; failures += 1) {
     try {
-      const state = await watched(client, decisionId, Math.min(LONGEST_STREAM, until - performance.now()), signal);
+      const state = await watched(client, decisionId, Math.min(LONGEST_STREAM, until.remaining), signal);
       if (state) return state;
       failures = 0;
     } catch (thrown) {
@@ -34,13 +34,13 @@ export async function followApproval(
       const polled = await readApproval(client, approvalId, signal);
       if (polled instanceof AuthorityError) {
         if (refused && polled.isRefusal) return 'unreadable';
-        await sleep(Math.max(0, Math.min(polled.retryAfterMs ?? 0, until - performance.now())), signal);
+        await sleep(Math.min(polled.retryAfterMs ?? 0, until.remaining), signal);
       } else if (polled) {
         return polled;
       }
     }
     const delay = Math.max(FIRST_DELAY, Math.random() * Math.min(LONGEST_DELAY, FIRST_DELAY * 2 ** failures));
-    await sleep(Math.max(0, Math.min(delay, until - performance.now())), signal);
+    await sleep(Math.min(delay, until.remaining), signal);
   }
   return undefined;
 }
@@ -49,14 +49,14 @@ export async function followApproval(
 async function watched(
   client: AuthorityClient, decisionId: string, duration: number, signal: AbortSignal | undefined,
 ): Promise<Settled | undefined> {
-  const end = performance.now() + duration;
+  const end = new Deadline(duration);
   const left = new AbortController();
   const updates = client.runtime.watchDecision({ decisionId }, { signal: left.signal })[Symbol.asyncIterator]();
   try {
     for (;;) {
       const next = updates.next();
       next.catch(() => {});
-      const update = await within(next, Math.max(0, end - performance.now()), signal);
+      const update = await within(next, end.remaining, signal);
       if (!update || update.done) return undefined;
       const state = settled(update.value.approvalState);
       if (state) return state;

@@ -5,6 +5,7 @@ import type { Client } from '@connectrpc/connect';
 import type { EvaluateDecisionResponse } from '../generated/authority/runtime/v1/runtime_service_pb.js';
 import type { RuntimeService } from '../generated/authority/runtime/v1/runtime_service_pb.js';
 import type { JsonObject } from '../jcs.js';
+import type { Deadline } from '../time.js';
 import type { PermitProof } from './verify-permit.js';
 import { Denied } from './failures.js';
 import { typeName, type Logger } from './log.js';
@@ -38,8 +39,7 @@ interface Parts {
   readonly decision: EvaluateDecisionResponse;
   readonly question: JsonObject;
   readonly proof: PermitProof | undefined;
-  /** By the monotonic clock. */
-  readonly deadline: number;
+  readonly deadline: Deadline;
   readonly watch: boolean;
   readonly obligations: Obligations;
   readonly signal: AbortSignal | undefined;
@@ -59,8 +59,6 @@ export class Permit {
   readonly decision: EvaluateDecisionResponse;
   /** The question that was decided, with the API's names. */
   readonly question: JsonObject;
-  /** When the action must have begun, by the monotonic clock (`performance.now()`). */
-  readonly deadline: number;
   /** The signed record, for a tool's own server to verify (`verifyPermit`). */
   readonly proof: PermitProof | undefined;
   /** Aborted when the permission ends: a stop condition, or the caller's own signal. */
@@ -76,7 +74,6 @@ export class Permit {
     this.#parts = parts;
     this.decision = parts.decision;
     this.question = parts.question;
-    this.deadline = parts.deadline;
     this.proof = parts.proof;
     this.signal = this.#stopped.signal;
     parts.signal?.addEventListener('abort', this.#abort, { once: true });
@@ -132,6 +129,11 @@ export class Permit {
     this.#timer = setTimeout(() => { this.#watch ??= this.#openWatch(); }, WATCHED_AFTER);
   }
 
+  /** Milliseconds in which the action must begin; 0 when it is too late. */
+  get remaining(): number {
+    return this.#parts.deadline.remaining;
+  }
+
   /** Ends the scope and reports the outcome, once, in the background. */
   end(outcome: Outcome, detail = ''): void {
     if (this.#state === 'ended') return;
@@ -153,7 +155,7 @@ export class Permit {
   }
 
   #checkDeadline(): void {
-    if (performance.now() < this.deadline) return;
+    if (!this.#parts.deadline.isOver) return;
     throw this.#denied('late', 'the action did not begin before the permission expired; ask again');
   }
 

@@ -3,7 +3,7 @@
 import type { Client } from '@connectrpc/connect';
 import { AuthorityError } from '../client.js';
 import type { DecisionService } from '../generated/authority/runtime/v1/decision_service_pb.js';
-import { sleep } from '../time.js';
+import { Deadline, sleep } from '../time.js';
 import type { Logger } from './log.js';
 
 export type Outcome = 'executed' | 'failed' | 'abandoned';
@@ -41,10 +41,10 @@ export class Reporter {
 
   async #send(decisionId: string, outcome: Outcome, detail: string): Promise<void> {
     const headers = { 'idempotency-key': crypto.randomUUID() };
-    const end = performance.now() + TOTAL;
+    const end = new Deadline(TOTAL);
     for (let number = 0; ; number += 1) {
       try {
-        const timeoutMs = Math.max(1, Math.ceil(end - performance.now()));
+        const timeoutMs = Math.max(1, Math.ceil(end.remaining));
         const report = { decisionId, outcome, ...(detail && { detail }) };
         await this.#decisions.reportDecision(report, { headers, timeoutMs });
         return;
@@ -52,7 +52,7 @@ export class Reporter {
         const error = AuthorityError.from(thrown);
         const longest = Math.min(LONGEST_DELAY, FIRST_DELAY * 2 ** number);
         const delay = error.retryAfterMs ?? Math.random() * longest;
-        if (error.isRefusal || performance.now() + delay >= end) throw error;
+        if (error.isRefusal || delay >= end.remaining) throw error;
         await sleep(delay);
       }
     }

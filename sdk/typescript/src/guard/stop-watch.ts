@@ -3,10 +3,12 @@
 import type { Client } from '@connectrpc/connect';
 import { AuthorityError, Code } from '../client.js';
 import type { RuntimeService } from '../generated/authority/runtime/v1/runtime_service_pb.js';
-import { sleep } from '../time.js';
+import { Deadline, sleep } from '../time.js';
 
 /** Milliseconds without a heartbeat after which the permission counts as ended. The service sends one every 15 s. */
 const SILENCE = 30_000;
+/** Milliseconds between two checks of the silence. A timer of 30 seconds would stand still while the machine sleeps. */
+const CHECK = 1000;
 const FIRST_DELAY = 100;
 const LONGEST_DELAY = 3_000;
 
@@ -33,20 +35,19 @@ export function watchPermission(
     stop(condition);
   };
   const close = () => {
-    clearTimeout(silence);
+    clearInterval(check);
     closed.abort();
     confirm();
   };
-  const listen = () => setTimeout(end, SILENCE, 'no_heartbeat');
-  let silence = listen();
+  let silence = new Deadline(SILENCE);
+  const check = setInterval(() => { if (silence.isOver) end('no_heartbeat'); }, CHECK);
   const follow = async () => {
     for (let failures = 0; !signal.aborted; failures += 1) {
       try {
         for await (const event of runtime.watchStopConditions({ decisionId }, { signal })) {
           if (event.kind === 'stopped') return end(event.stopCondition ?? 'stopped');
           if (event.kind !== 'heartbeat' || signal.aborted) continue;
-          clearTimeout(silence);
-          silence = listen();
+          silence = new Deadline(SILENCE);
           failures = 0;
           confirm();
         }
