@@ -84,15 +84,22 @@ HOLD = verdict("require_approval", "approval_threshold_breach")
 DENY = verdict("deny", "jurisdiction_unsupported")
 
 
+def references(names):
+    """Returns references to policies' texts."""
+    return [{"applies_to": [], "effective": {}, "id": f"svc:policy:{place}{name}", "version": 1,
+             "sha256": sha256(POLICIES[name].encode()).hex()} for place, name in enumerate(names)]
+
+
 def sealed(context=None, answer=ALLOW, at="2026-01-05T10:30:00.123456Z", valid_until="2026-01-05T10:31:00Z",
-           policies=("threshold", "sanctions"), approval=None, spent=(), reality=None, more=None, asked=None,
-           **sealing):
+           policies=("threshold", "sanctions"), observing=(), approval=None, spent=(), reality=None, more=None,
+           asked=None, **sealing):
     """Returns a complete bundle. Its field `pack` is what sealing returns."""
-    references = [{"applies_to": [], "effective": {}, "id": f"svc:policy:{place}{name}", "version": 1,
-                   "sha256": sha256(POLICIES[name].encode()).hex()} for place, name in enumerate(policies)]
-    gathered = {"tenant": {"id": "svc:tenant:acme", "slug": "acme"}, "delegations": [], "policies": references}
+    gathered = {"tenant": {"id": "svc:tenant:acme", "slug": "acme"}, "delegations": [],
+                "policies": references(policies)}
+    if observing:
+        gathered["observing"] = references(observing)
     observed = [] if reality is None else [{"json": reality}]
-    bodies = [{"json": gathered}, *observed, *({"text": POLICIES[name]} for name in sorted(set(policies)))]
+    bodies = [{"json": gathered}, *observed, *({"text": POLICIES[name]} for name in sorted({*policies, *observing}))]
     blobs = sorted(({"sha256": blob_digest(body)} | body for body in bodies), key=lambda blob: blob["sha256"])
     context = {"salt": b64(sha256(b"context salt")[:16]),
                "value": {"amount": 1200, "currency": "EUR", "jurisdiction": "DE"} if context is None else context}
@@ -240,6 +247,7 @@ def good():
     yield "bundle-empty-context", plain(bundle(context={})), PINNED, "valid"
     yield "bundle-no-policy", plain(bundle(policies=())), PINNED, "valid"
     yield "bundle-policies-of-one-text", plain(bundle(policies=("threshold", "threshold"))), PINNED, "valid"
+    yield "bundle-observing", plain(bundle(policies=("threshold",), observing=("sanctions",))), PINNED, "valid"
     yield "bundle-reality", plain(bundle(reality=REALITY)), PINNED, "valid"
     yield "bundle-approval-and-counters", plain(bundle(approval=APPROVAL, spent=SPENT)), PINNED, "valid"
     yield "bundle-asked-before", plain(bundle(asked=ASKED | ZONES)), PINNED, "valid"

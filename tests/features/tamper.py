@@ -186,7 +186,7 @@ def remake_bundle(bundle: dict, order: bool):
     blobs, facts = bundle["blobs"], bundle["facts"]["value"]
     bodies = [blob for blob in blobs if blob["sha256"] == facts["gathered"]]
     for gathered in bodies[:1]:
-        naming = gathered["json"]["policies"] + gathered["json"].get("schemas", [])
+        naming = [one for kind in ("policies", "observing", "schemas") for one in gathered["json"].get(kind, [])]
         rename_texts([blob for blob in blobs if "text" in blob], naming)
         gathered["sha256"] = facts["gathered"] = digest(rfc8785.dumps(gathered["json"]))
     if order:

@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert';
 import { ADMIN, APPROVER, OPERATOR, onPages, scenario, signedIn } from './browser.mjs';
 import { kind, screens } from './found.mjs';
-import { TENANT, held, owner } from './service.mjs';
+import { TENANT, held, newAgent, owner } from './service.mjs';
 
 const MARK = 'data-hostile';
 /** Markup, a script URL, a right-to-left override, and an invisible character. */
@@ -13,15 +13,10 @@ const SEEN = HOSTILE.replaceAll('\u202e', '⟨U+202E⟩').replaceAll('\u200b', '
 
 /** Creates an agent with this text as its display name. */
 async function hostileAgent() {
-  const make = (path, take, body) => owner.post(path, { tenant_id: TENANT, ...body }).then((made) => made[take]);
-  const { principals } = await owner.get(`/api/v1/principals?tenant_id=${TENANT}&limit=500`);
-  const head = principals.find(({ email }) => email === 'owner@acme.example').id;
-  const agent = await make('/api/v1/principals', 'principal', {
-    principal_class: 'agent', name: `hostile-${Date.now()}`, display_name: HOSTILE, owner_principal_id: head, notes: HOSTILE,
-  });
-  await make('/api/v1/delegations', 'delegation', {
-    delegator_id: head, delegate_id: agent.id, actions: ['payment.*'], purposes: ['invoice-settlement'],
-    jurisdictions: ['DE'], max_amount: '50000', currency: 'EUR',
+  const agent = await newAgent({ name: `hostile-${Date.now()}`, display_name: HOSTILE, notes: HOSTILE });
+  await owner.post('/api/v1/delegations', {
+    tenant_id: TENANT, delegator_id: agent.owner_principal_id, delegate_id: agent.id, actions: ['payment.*'],
+    purposes: ['invoice-settlement'], jurisdictions: ['DE'], max_amount: '50000', currency: 'EUR',
   });
   return agent.id;
 }

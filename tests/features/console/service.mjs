@@ -29,14 +29,28 @@ export const owner = {
   patch: (path, body) => call(told('CONSOLE_OWNER_TOKEN'), 'PATCH', path, body),
 };
 
-/** Makes an agent's request that is held. Returns the id of the new approval. */
-export async function held(amount, { context = {}, ...members } = {}) {
-  const decision = await call(told('CONSOLE_AGENT_KEY'), 'POST', '/api/v1/runtime/evaluate', {
+/** Makes an agent's request. Returns the decision. */
+export const decided = (amount, { context = {}, ...members } = {}) =>
+  call(told('CONSOLE_AGENT_KEY'), 'POST', '/api/v1/runtime/evaluate', {
     subject: AGENT, action: 'payment.execute', purpose: 'invoice-settlement', ...members,
     context: { amount, currency: 'EUR', jurisdiction: 'DE', run: randomUUID(), ...context },
   });
+
+/** Makes an agent's request that is held. Returns the id of the new approval. */
+export async function held(amount, members) {
+  const decision = await decided(amount, members);
   assert.equal(decision.decision, 'require_approval', JSON.stringify(decision));
   return decision.approval_id;
+}
+
+/** Creates an agent of the head of finance. */
+export async function newAgent(members) {
+  const { principals } = await owner.get(`/api/v1/principals?tenant_id=${TENANT}&limit=500`);
+  const head = principals.find(({ email }) => email === 'owner@acme.example').id;
+  const { principal } = await owner.post('/api/v1/principals', {
+    tenant_id: TENANT, principal_class: 'agent', owner_principal_id: head, ...members,
+  });
+  return principal;
 }
 
 /** Returns an approval from the API. */
