@@ -10,4 +10,5 @@ mod http2;
 mod response;
 mod server;
 mod tenant_streams;
+mod tls;
 mod unread;
