@@ -118,6 +118,38 @@ async fn many_at_once_ask_once() {
     assert_eq!(provider.asked(), 1);
 }
 
+/// The interval between requests begins when a request ends, however long it took.
+#[tokio::test]
+async fn all_who_wait_for_a_slow_provider_have_one_result() {
+    let (world, provider) = world().await;
+    provider.answers(503, "");
+    let token = world.token(|_| {});
+    let calls = join_all((0..20).map(|_| world.call(OWNER, &token)));
+    let slow = async {
+        while provider.asked() == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        world.clock.advance(TimeDelta::seconds(15));
+    };
+    let (answers, ()) = tokio::join!(calls, slow);
+    assert!(answers.iter().all(|answer| *answer == Err(Error::Unavailable)), "{answers:?}");
+    assert_eq!(provider.asked(), 1);
+}
+
+#[tokio::test]
+async fn only_so_many_wait_for_a_slow_provider() {
+    let (world, provider) = world().await;
+    let mut header = world.header();
+    header["kid"] = json!("unknown");
+    let forged = world.sign(&header, &world.claims());
+    let answers = join_all((0..1000).map(|_| world.call(OWNER, &forged))).await;
+    let refused = answers.iter().filter(|answer| **answer == Err(Error::Unavailable)).count();
+    assert!((1..1000).contains(&refused), "{refused}");
+    assert_eq!(provider.asked(), 1);
+    // Their places are free again.
+    world.call(OWNER, &world.token(|_| {})).await.unwrap();
+}
+
 #[tokio::test]
 async fn unknown_kids_do_not_aim_us_at_the_provider() {
     let (world, provider) = world().await;

@@ -1,12 +1,17 @@
 //! Authentication and authorization.
 
+mod algorithms;
 mod api_keys;
+mod claims;
 mod exports;
+mod issuers;
 mod jwks;
 mod key_sets;
 mod new_keys;
+mod one_person;
 mod organisations;
 mod people;
+mod recipes;
 mod rules;
 mod tokens;
 
@@ -143,16 +148,20 @@ impl World {
     }
 
     fn trusting(keys: Keys, issuer: &str, source: impl FnOnce(Clock) -> KeySource) -> Self {
+        Self::of(keys, |clock| {
+            vec![Issuer::new(issuer, vec![AUDIENCE.to_owned()], source(clock.clone()))]
+        })
+    }
+
+    /// Returns a world with these issuers instead of the development provider.
+    fn of(keys: Keys, issuers: impl FnOnce(&Clock) -> Vec<Issuer>) -> Self {
         let clock = Clock::fixed(DateTime::from_timestamp(1_800_000_000, 0).unwrap());
         let book = Arc::new(Book::default());
         book.add_tenant("acme", true);
+        book.add_tenant("globex", true);
         book.add_tenant("asleep", false);
         let identity = Identity::new(Settings {
-            issuers: vec![Issuer {
-                issuer: issuer.to_owned(),
-                audiences: vec![AUDIENCE.to_owned()],
-                keys: source(clock.clone()),
-            }],
+            issuers: issuers(&clock),
             rules: Rules::new(&RULES, vec!["/grpc.health.v1.Health/".to_owned()]),
             directory: book.clone(),
             keys: keys.clone(),

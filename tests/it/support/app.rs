@@ -20,8 +20,12 @@ use authority_crypto::KeyRing;
 use authority_graph as graph;
 use authority_keys::Keys;
 use authority_model::{proto::runtime::EvaluateRequest, wire::Json};
-use authority_process::{clock::Clock, worker::Supervisor};
-use authority_runtime::{FactIndex, UsageRollUp};
+use authority_process::{
+    clock::Clock,
+    compute::{self, ComputePool},
+    worker::Supervisor,
+};
+use authority_runtime::{FactIndex, PolicyObserver, UsageRollUp};
 use authority_store::{Address, Limits, Store};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -214,13 +218,18 @@ impl TestApp {
 
     /// Serves this service at another address, which serves only these surfaces.
     pub(crate) async fn listening(&self, surfaces: Surfaces) -> String {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let base = format!("http://{}", listener.local_addr().unwrap());
         let settings = transport::Settings { surfaces, ..transport::Settings::default() };
+        format!("http://{}", self.listening_as(settings).await)
+    }
+
+    /// Serves this service at another address with these settings.
+    pub(crate) async fn listening_as(&self, settings: transport::Settings) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
         let router = transport::Answers::layered(self.app.entry.clone(), &settings);
         let shutdown = self.supervisor.shutdown().clone().cancelled_owned();
         tokio::spawn(transport::serve(listener, router, shutdown, settings));
-        base
+        address
     }
 
     pub(crate) fn base_url(&self) -> &str {
@@ -325,6 +334,34 @@ impl TestApp {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         panic!("decisions are not counted");
+    }
+
+    /// Counts the stored decisions for the observing versions of policies, as if more than a minute had
+    /// passed. Open transactions of other tests can delay it.
+    pub(crate) async fn count_observations(&self) {
+        let pool = ComputePool::start(compute::Limits::default()).unwrap();
+        let observer = PolicyObserver::new(self.database.store(), pool);
+        let now = Clock::default().now();
+        for _ in 0..600 {
+            self.settle_observed().await;
+            while observer.round().await.unwrap() {}
+            let (_, found) = self.owner().get("/api/v1/policies").await;
+            let policies = found["policies"].as_array().unwrap().iter();
+            let mut until = policies.filter_map(|one| one["observation"]["counted_until"].as_str());
+            if until.all(|until| until.parse::<DateTime<Utc>>().unwrap() > now) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("decisions are not counted");
+    }
+
+    /// Lets the stored decisions be counted for observing versions, as if more than a minute had passed.
+    /// Open transactions of other tests can delay it.
+    pub(crate) async fn settle_observed(&self) {
+        let looked = "UPDATE observation_cursor SET seen_at = transaction_timestamp() + interval '2 minutes', \
+             seen_xid = pg_current_xact_id()::text::bigint";
+        self.database.run(looked).await;
     }
 
     /// Indexes the facts of the stored decisions, as if more than a minute had passed. Decisions of

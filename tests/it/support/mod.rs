@@ -5,6 +5,7 @@ mod callers;
 pub(crate) mod coder;
 pub(crate) mod database;
 mod grpc_web;
+pub(crate) mod issuer;
 mod limits;
 mod line;
 pub(crate) mod provider;
@@ -12,6 +13,7 @@ mod redacted;
 mod seeded;
 pub(crate) mod shown;
 pub(crate) mod smtp;
+pub(crate) mod tls;
 pub(crate) mod wire;
 
 use authority_process::worker::{Supervisor, Worker};

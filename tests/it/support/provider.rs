@@ -214,13 +214,15 @@ impl Provider {
         let identity = config::Identity {
             issuer: Some(self.0.issuer.clone()),
             audience: Some(AUDIENCE.to_owned()),
-            jwks_url: None,
             // The demonstration's records and the test's own calls use the development provider.
             dev_provider: Some(true),
+            ..config::Identity::default()
         };
         let console = config::ConsoleConfig {
             enabled: None,
             client_id: Some(CLIENT_ID.to_owned()),
+            issuer: None,
+            scopes: Vec::new(),
             client_secret: Some(Secret::new(CLIENT_SECRET)),
         };
         (identity, console)
