@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{ACTION, AGENT, TENANT, World, asking, definition, refused};
+use crate::evidence::golden;
 
 /// Sends a request to every operation that decides. Returns the operation's name, the decision and
 /// the reason code.
@@ -133,6 +134,24 @@ async fn the_digest_is_sealed_and_an_older_decision_replays() {
     let present = json!({"decision_id": id});
     let (_, simulated) = world.admin.post("/api/v1/app/decisions:simulate", present).await;
     assert_eq!(simulated["reason_code"], "capability_quarantined", "{simulated:#}");
+}
+
+/// Sealed decisions on pinned, changed and unpinned definitions are decided again from their bundles.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sealed_decisions_on_definitions_replay() {
+    let world = World::start().await;
+    let sealed = async |more: Value, reason: &str, name: &str| {
+        let (_, answer) = world.key.post("/api/v1/runtime/evaluate", asking(&more)).await;
+        assert_eq!(answer["reason_code"], reason, "{answer:#}");
+        golden::replays(&world.app, answer["decision_id"].as_str().unwrap(), name).await;
+    };
+    let (tool, digest) = world.with_pinned(&definition("create_issue", "a")).await;
+    let named = json!({"tool_id": tool, "tool_definition_digest": digest});
+    sealed(named.clone(), "permission_granted", "pinned_definition-1").await;
+    sealed(json!({"tool_id": tool}), "tool_definition_changed", "tool_definition_changed-1").await;
+    sealed(json!({}), "tool_definition_changed", "tool_definition_changed-2").await;
+    world.reported(&[definition("create_issue", "b")]).await;
+    sealed(named, "capability_quarantined", "drifted_definition-1").await;
 }
 
 /// An allow is not repeated under its idempotency key after a drift.

@@ -5,6 +5,7 @@ mod decided;
 mod observed;
 mod pinned;
 mod records;
+mod resources;
 
 use serde_json::{Value, json};
 
