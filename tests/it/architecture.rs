@@ -63,12 +63,12 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("reference", &[&["directory"]]),
     ("widgets", &[&["transport"], API, BASE]),
     ("directory", &[&["transport"], API, BASE]),
-    ("transport", &[&["config", "error", "telemetry"]]),
+    ("transport", &[&["config", "error", "process", "telemetry"]]),
     ("telemetry", &[&["config", "process"]]),
     ("routes", &[]),
     ("theme", &[]),
     // Api. `identity` uses the graph through a trait, and `graph` defines API keys.
-    ("identity", &[&["error", "graph", "keys", "process", "rate_limit", "store"]]),
+    ("identity", &[&["error", "graph", "keys", "process", "rate_limit", "store", "unique_json"]]),
     ("idempotency", &[&["error", "identity", "keys", "process", "store"]]),
     ("credentials", &[&["error", "graph", "identity", "process"]]),
     ("stream", &[&["error", "rate_limit"]]),
@@ -78,6 +78,7 @@ const MODULES: &[(&str, &[&[&str]])] = &[
     ("rate_limit", &[&["error", "process"]]),
     ("error", &[&["graph", "keys", "ledger", "store"]]),
     ("deadline", &[]),
+    ("unique_json", &[]),
     ("lib", &[]),
 ];
 

@@ -17,6 +17,8 @@ mod stop;
 mod story;
 mod webhooks;
 
+pub(crate) use reads::spawn;
+
 use std::{
     io::Write,
     process::{Command, Output, Stdio},
@@ -72,6 +74,51 @@ fn a_wrong_use_or_setting_is_2_and_a_failure_1() {
     assert_eq!(code, 1);
     let told: serde_json::Value = serde_json::from_str(&told).unwrap();
     assert_eq!(told["ok"], false);
+}
+
+/// In production, an embedded database would be a new, empty installation.
+#[test]
+fn production_starts_no_database_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let ring = ["main:", &"A".repeat(43), "="].concat();
+    let settings = [
+        ("AGENT_AUTHORITY__DATA_DIR", data.to_str().unwrap()),
+        ("AGENT_AUTHORITY__KEYS__RING", ring.as_str()),
+        ("AGENT_AUTHORITY__IDENTITY__ISSUER", "https://id.example.org"),
+        ("AGENT_AUTHORITY__IDENTITY__AUDIENCE", "authority"),
+        ("AGENT_AUTHORITY__LISTEN__PUBLIC_URL", "https://authority.example.org"),
+    ];
+    for command in ["serve", "migrate"] {
+        let (code, _, told) = run(&[command, "--production"], &settings);
+        assert_eq!(code, 2, "{told}");
+        assert!(told.contains("production needs a database: set `DATABASE_URL`"), "{told}");
+    }
+    let (code, _, told) = run(&["dev", "--production"], &settings);
+    assert_eq!(code, 2, "{told}");
+    assert!(told.contains("`dev` runs a development server"), "{told}");
+    assert!(!data.exists(), "a refused start created {}", data.display());
+}
+
+#[test]
+fn a_chosen_folder_without_programs_is_not_replaced_by_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let dev = |chosen: &str| {
+        let settings = [
+            ("AGENT_AUTHORITY_PG_BIN", chosen),
+            ("AGENT_AUTHORITY__LISTEN__MAIN", "127.0.0.1:0"),
+            ("AGENT_AUTHORITY__LISTEN__OPS", "127.0.0.1:0"),
+        ];
+        let (code, _, told) = run(&["dev", "--data-dir", data.to_str().unwrap()], &settings);
+        assert_eq!(code, 1, "{told}");
+        told
+    };
+    let told = dev(folder.path().to_str().unwrap());
+    let named = format!("AGENT_AUTHORITY_PG_BIN is `{}`", folder.path().display());
+    assert!(told.contains(&named), "{told}");
+    let told = dev("bin");
+    assert!(told.contains("AGENT_AUTHORITY_PG_BIN is `bin`, a relative path"), "{told}");
 }
 
 /// Settings that would prevent the start are found by `config`, without a start.

@@ -14,6 +14,7 @@ mod frontend;
 mod fuzz;
 mod identity;
 mod keys;
+mod mcp_gateway;
 mod operations;
 mod personal_data;
 mod programme;

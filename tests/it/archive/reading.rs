@@ -109,3 +109,28 @@ async fn a_foreign_id_is_as_unknown_as_any_other() {
         }
     }
 }
+
+/// The bundle of an archived decision has the texts of observing versions.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_observing_version_would_have_decided_is_shown_as_before() {
+    let world = World::start().await;
+    let body = json!({"tenant_id": TENANT, "regime": "own", "state": "draft",
+        "cedar": "@id(\"never\") forbid (principal, action, resource);"});
+    let (status, made) = world.past.owner().post("/api/v1/policies", body).await;
+    assert_eq!(status, 201, "{made:#}");
+    let path = format!("/api/v1/policies/{}/observe", made["policy"]["id"].as_str().unwrap());
+    assert_eq!(world.past.owner().post(&path, json!({})).await.0, 200);
+    let ids = world.decided(2).await;
+    world.counted().await;
+    let (client, owner) = (world.reader(TENANT).await, world.owner());
+    for id in &ids {
+        let sealed = client.post("/v1/evidence/seal", json!({"decision_id": id})).await;
+        assert_eq!(sealed.0, 200, "{sealed:?}");
+    }
+    let before = everything(&client, &owner, &ids[0]).await;
+    assert!(before.iter().any(|(_, text)| text.contains("would deny it: policy_denied (never)")));
+    world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
+    world.run().await;
+    assert_eq!(world.count("decisions", "true").await, 0);
+    assert_eq!(everything(&client, &owner, &ids[0]).await, before);
+}

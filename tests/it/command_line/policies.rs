@@ -1,5 +1,5 @@
-//! `policies validate`, `diff`, `impact`, `activate`: checking a policy's text before it takes
-//! effect.
+//! `policies validate`, `diff`, `impact`, `observe`, `activate`: checking a policy's text before it
+//! takes effect.
 
 use serde_json::json;
 
@@ -87,4 +87,24 @@ async fn a_policy_is_checked_compared_tried_and_put_in_force() {
     assert!(before.contains(&added), "{told}");
     let (code, shown, told) = owner(&app, &format!("policies diff {id}")).await;
     assert!(code == 0 && shown.contains(&added), "{shown}{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_is_observed_and_no_longer_observed() {
+    let app = TestApp::seeded().await;
+    let (_, table, _) = owner(&app, "policies list --tenant acme").await;
+    let id = ids(&table)[0].to_owned();
+    let path = format!("/api/v1/policies/{id}");
+    let (status, changed) = app.owner().patch(&path, json!({"cedar": LOWER})).await;
+    assert_eq!(status, 200, "{changed:#}");
+
+    let (code, printed, told) = owner(&app, &format!("policies observe {id} 2")).await;
+    assert_eq!((code, printed), (0, format!("{id}  version 2 is observing\n")), "{told}");
+    let (_, shown, _) = owner(&app, &format!("policies show {id}")).await;
+    assert!(shown.contains("observing_version: 2\n"), "{shown}");
+    assert!(shown.contains("  would_change: 0\n"), "{shown}");
+    let (code, printed, told) = owner(&app, &format!("policies unobserve {id}")).await;
+    assert_eq!((code, printed), (0, format!("{id}  no version is observing\n")), "{told}");
+    let (code, _, told) = owner(&app, &format!("policies unobserve {id}")).await;
+    assert!(code == 1 && told.contains("no version of the policy is observing"), "{told}");
 }

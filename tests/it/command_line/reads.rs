@@ -33,7 +33,7 @@ pub(super) async fn answering(app: &TestApp, typed: &str, answer: &str) -> (i32,
 }
 
 /// Runs the command on another thread, because the service needs this one.
-pub(super) async fn spawn(
+pub(crate) async fn spawn(
     args: Vec<String>,
     environment: Vec<(&'static str, String)>,
 ) -> (i32, String, String) {

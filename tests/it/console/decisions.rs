@@ -1,8 +1,9 @@
 //! Decisions: found by a filter in the address, explained, sealed, replayed and exported.
 
+use agent_authority::transport::Surfaces;
 use serde_json::{Value, json};
 
-use super::Console;
+use super::{Console, browser::Browser};
 use crate::support::asking;
 
 const AUDITOR: (&str, &str) = ("auditor", "auditor@acme.example");
@@ -40,6 +41,10 @@ async fn a_filter_is_an_address() {
             assert_eq!(page.text.contains(&link), found.contains(&id), "{query}: {id}");
         }
     }
+    // Each row has its purpose.
+    let page = browser.get("/console/decisions").await;
+    let purposes = page.text.matches("<td data-head=\"Purpose\">invoice-settlement</td>").count();
+    assert_eq!(purposes, 3, "{}", page.text);
     // A decision is found by its id, by the id of its evidence, or by the id of an approval.
     let evidence = allowed.replace("decision", "evidence");
     for id in [&allowed, &evidence] {
@@ -176,5 +181,25 @@ async fn who_reads_no_lists_sees_what_the_api_shows_them() {
     page.shows("Your role does not read contexts");
     for hidden in ["/seal\"", "context.amount", ">1200<", "200.00"] {
         assert!(!page.text.contains(hidden), "{hidden}: {}", page.text);
+    }
+}
+
+/// The owner's operations belong to the surface admin, and those of a tenant's people to the surface app.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_export_is_of_the_connections_surfaces() {
+    let console = Console::start().await;
+    decided(&console, 1_200.0, "DE").await;
+    let auditor = console.signed_in_at(AUDITOR, "/console/decisions").await;
+    let mut owner = console.browser();
+    owner.sign_in("owner", "operator@localhost", "/console/records").await;
+    for (surfaces, auditors, owners) in
+        [(Surfaces::ALL, 200, 200), (Surfaces::APP, 200, 403), (Surfaces::ADMIN, 403, 200)]
+    {
+        let base = console.app.listening(surfaces).await;
+        for (browser, expected) in [(&auditor, auditors), (&owner, owners)] {
+            let mut browser = Browser { base: base.clone(), ..browser.clone() };
+            let page = browser.get_one("/console/decisions/export").await;
+            assert_eq!(page.status, expected, "{surfaces:?}: {}", page.text);
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! The page for the channels of messages.
 
+use serde_json::json;
+
 use super::{APPROVER, Console, browser::Page};
 
 const LIST: &str = "/console/messages";
@@ -8,6 +10,27 @@ fn with(page: &Page, action: &str, values: &[(&str, &str)]) -> Vec<(String, Stri
     let mut form = page.form(action);
     form.extend(values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     form
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_form_begins_with_the_settings_of_the_tenant() {
+    let console = Console::start().await;
+    let body = json!({"message_defaults": {"actions": ["payment.*"]}});
+    let (status, saved) = console.app.owner().patch("/api/v1/tenants/acme", body).await;
+    assert_eq!(status, 200, "{saved:#}");
+    let mut browser = console.signed_in(APPROVER).await;
+    let page = browser.get(LIST).await;
+    page.shows("id=\"actions\" name=\"actions\" value=\"payment.*\"");
+    let url = "https://hooks.slack.com/services/c4p4b1l1ty";
+    let mut form = with(&page, LIST, &[("kind", "slack"), ("url", url)]);
+    form.retain(|(name, _)| name != "actions");
+    form.push(("actions".to_owned(), String::new()));
+    browser.post(LIST, &form).await.shows("The channel is added.");
+    // Fields that the person cleared stay empty.
+    let listed = console.app.person("svc:tenant:acme", "approver", APPROVER.1);
+    let (_, listed) = listed.get("/api/v1/app/message-channels").await;
+    assert_eq!(listed["message_channels"].as_array().unwrap().len(), 1, "{listed:#}");
+    assert_eq!(listed["message_channels"][0]["settings"]["actions"], json!([]), "{listed:#}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -182,6 +182,39 @@ async fn a_text_is_checked_tried_and_activated() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_observes_and_the_page_shows_its_counts() {
+    let console = Console::start().await;
+    let mut owner = owner(&console).await;
+    let id = written(&console, &mut owner, ALL).await;
+    let path = format!("/console/policies/{id}");
+    let form = |page: &Page, verb: &str| page.form(&format!("{path}/{verb}").replace(':', "%3A"));
+    let page = owner.get(&path).await;
+    let sent = form(&page, "observe");
+    let page = owner.post(&format!("{path}/observe"), &sent).await;
+    page.shows("The version is observing. It changes no decision.");
+    page.shows("no decision is counted yet.");
+    assert_eq!(policy(&console, &id).await["state"], "draft");
+    console.held(25_000.0).await;
+    console.app.count_observations().await;
+    let page = owner.get(&path).await;
+    page.shows("Version 1 is observing");
+    page.shows(
+        "of 1 decision, 1 would have been different. \
+         0 would have been permitted, 0 held and 1 denied.",
+    );
+    let sent = form(&page, "unobserve");
+    let page = owner.post(&format!("{path}/unobserve"), &sent).await;
+    page.shows("The observation has ended.");
+    page.shows("<br>Observed from ");
+    assert!(!page.text.contains("Version 1 is observing"), "{}", page.text);
+    // The pages of records don't offer the operations.
+    for verb in ["observe", "unobserve"] {
+        let verb = format!("/console/records/policies/{id}/{verb}");
+        assert_eq!(owner.get(&verb).await.status, 404, "{verb}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_text_that_was_run_against_nothing_is_not_activated() {
     let console = Console::start().await;
     let mut owner = owner(&console).await;

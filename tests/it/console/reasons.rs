@@ -37,7 +37,7 @@ async fn a_held_request_shows_the_name_and_advice_of_its_policy() {
     let page = admin.get(&format!("/console/decisions/{decision}")).await;
     page.shows(&format!("<p class=\"lead\">{why}.</p>"));
     let list = admin.get("/console/decisions").await;
-    list.shows("Change window");
+    list.shows("title=\"Held by “Production change window”\">Held by “Production change window”<");
     for page in [&page, &list] {
         assert!(!page.text.contains(GENERIC), "{}", page.text);
     }

@@ -7,6 +7,7 @@ use crate::support::asking;
 
 const AUDITOR: (&str, &str) = ("auditor", "auditor@acme.example");
 const OWNER: (&str, &str) = ("owner", "operator@localhost");
+const AGENT: &str = "svc:agent:acme:invoice-bot";
 const FORM: &str = "<form class=\"find\" method=\"get\" action=\"/console/search\" role=\"search\"";
 
 /// A payment with the facts that the demonstration's tool declares.
@@ -68,6 +69,18 @@ async fn an_auditor_finds_a_decision_by_what_it_was_about() {
     let tool = auditor.get("/console/search?q=payments").await;
     assert_eq!(groups(&tool), ["Other records"], "{}", tool.text);
     tool.shows("href=\"/console/records/tools/");
+    // So does the id of any other record.
+    let id = tool.text.split("href=\"/console/records/tools/").nth(1).unwrap();
+    let id = id.split('"').next().unwrap();
+    for (id, path) in [
+        (id, format!("/console/records/tools/{id}")),
+        (AGENT, format!("/console/agents/{}", encoded(AGENT))),
+    ] {
+        let page = auditor.get(&format!("/console/search?q={id}")).await;
+        assert_eq!((page.status, page.path), (200, path));
+    }
+    let part = auditor.get("/console/search?q=svc:agent:acme:invoice").await;
+    assert_eq!(groups(&part), ["Agents and people"], "{}", part.text);
 }
 
 fn encoded(text: &str) -> String {
@@ -89,6 +102,7 @@ async fn all_results_are_in_the_list_of_decisions() {
     );
     let all = auditor.get("/console/decisions?fact=payee%3AGlobex").await;
     assert_eq!(all.status, 200, "{}", all.text);
+    all.shows("<td data-head=\"To\"><bdi title=\"Globex\">Globex</bdi></td>");
     assert!(!all.text.contains("is not filtered by"), "{}", all.text);
     assert_eq!(all.text.matches("href=\"/console/decisions/svc:decision:").count(), 21);
     let none = auditor.get("/console/decisions?fact=payee%3AInitech").await;

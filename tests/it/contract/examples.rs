@@ -264,11 +264,10 @@ impl World {
             let actor = "svc:agent:acme:support-bot";
             let body = json!({"tenant_id": TENANT, "actor_id": actor, "reason": "a test"});
             self.made("stop-signals", body).await
-        } else if path == "/api/v1/app/policies/{id}/activate" {
-            // The later examples change the policy that the example of its creation makes.
-            let body = json!({"tenant_id": TENANT, "regime": "internal", "state": "draft",
-                "cedar": "forbid (principal, action, resource) unless { context has amount };"});
-            id_of(&self.app.owner().post("/api/v1/policies", body).await.1)
+        } else if path == "/api/v1/app/policies/{id}/activate"
+            || path.contains("/policies/") && path.ends_with("observe")
+        {
+            self.draft(path).await
         } else if path.contains("/api-keys/") {
             let body = json!({"tenant_id": TENANT, "label": "x", "scopes": ["runtime:read"]});
             self.made("api-keys", body).await
@@ -321,6 +320,19 @@ impl World {
             "currency": "EUR", "can_delegate": true,
         });
         self.made("delegations", body).await
+    }
+
+    /// Creates a draft of a policy, because later examples change the policy that the example of its
+    /// creation makes. It observes if the operation ends an observation.
+    async fn draft(&self, path: &str) -> String {
+        let body = json!({"tenant_id": TENANT, "regime": "internal", "state": "draft",
+            "cedar": "forbid (principal, action, resource) unless { context has amount };"});
+        let id = id_of(&self.app.owner().post("/api/v1/policies", body).await.1);
+        if path.ends_with("/unobserve") {
+            let observe = format!("/api/v1/policies/{id}/observe");
+            assert_eq!(self.app.owner().post(&observe, json!({})).await.0, 200);
+        }
+        id
     }
 
     /// Returns the id of a delegation in a state that permits the path's operation.

@@ -20,6 +20,7 @@ mod pages;
 mod python_library;
 mod rate_limits;
 mod reference;
+mod released;
 mod shape;
 mod specification;
 mod tenants;

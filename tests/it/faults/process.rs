@@ -25,7 +25,7 @@ use nix::{
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::support::{Client, asking};
+use crate::support::{Client, asking, tls::TlsFiles};
 
 /// A folder for a service's data, which its unprivileged database can also access.
 pub(crate) struct Folder(PathBuf);
@@ -105,6 +105,18 @@ impl Service {
         let mut program = Command::new(PROGRAM);
         program.env(setting, value);
         Self::run(program, folder)
+    }
+
+    /// Like `start`, with TLS on every address.
+    pub(crate) fn with_tls(files: &TlsFiles, folder: &Folder) -> Self {
+        let mut program = Command::new(PROGRAM);
+        program.envs(files.environment());
+        let mut service = Self::run(program, folder);
+        for url in [&mut service.client.base, &mut service.ops] {
+            *url = url.replace("http://", "https://");
+        }
+        service.client.http = files.http(None);
+        service
     }
 
     /// Returns a client with a token of the installation's owner.

@@ -264,8 +264,8 @@ async fn a_provider_that_is_away_at_the_start_is_shown_and_used_as_soon_as_it_is
     let identity = config::Identity {
         issuer: Some(format!("http://{address}")),
         audience: Some("authority".to_owned()),
-        jwks_url: None,
         dev_provider: Some(true),
+        ..config::Identity::default()
     };
     let node = TestApp::wished(Wishes { identity, ..Wishes::default() }).await;
     let client = node.client("");

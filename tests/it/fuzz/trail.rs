@@ -159,7 +159,7 @@ async fn an_export_is_the_list_and_goes_on_from_any_line() {
         assert!(records.iter().all(|line| line["end"] == false), "{name}: {text}");
         let (_, listed) = auditor.get(&format!("/api/v1/app/{name}?limit=500")).await;
         let list = listed.as_object().unwrap().values().find(|member| member.is_array());
-        let list = list.unwrap().as_array().unwrap();
+        let mut list = list.unwrap().as_array().unwrap().clone();
         let member = |line: &Value| {
             let record = line.as_object().unwrap().iter().find(|(name, value)| {
                 value.is_object()
@@ -172,8 +172,14 @@ async fn an_export_is_the_list_and_goes_on_from_any_line() {
             // The export is in chronological order, unlike the list. tests/it/runtime/exports.rs
             // tests the rest.
             records.reverse();
+            // The list has more members for people: a line of the export is for programs that verify it.
+            for listed in &mut list {
+                let members = listed.as_object_mut().unwrap();
+                members
+                    .retain(|name, _| !matches!(name.as_str(), "purpose" | "facts" | "policies"));
+            }
         }
-        assert_eq!(&records, list, "{name}");
+        assert_eq!(records, list, "{name}");
         // After any line, the export can continue with the next one. After the last line it has no
         // records.
         for (place, line) in exported.iter().enumerate() {

@@ -1,6 +1,8 @@
-//! Operations: metrics, dashboard, alerts, logs, logins, starting, and the documented commands.
+//! Operations: metrics, dashboard, alerts, logs, logins, starting, containers, and the documented
+//! commands.
 
 mod coding_agent;
+mod containers;
 mod deployed;
 mod first_decision;
 mod first_hour;
@@ -8,6 +10,7 @@ mod handbook;
 mod logins;
 mod logs;
 mod metrics;
+mod metrics_export;
 mod pooler;
 mod rules;
 mod settings;

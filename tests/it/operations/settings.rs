@@ -51,6 +51,7 @@ fn shown(value: &Value) -> String {
     match value {
         Value::Null => "none".to_owned(),
         Value::Array(items) if items.is_empty() => "none".to_owned(),
+        Value::Object(members) if members.is_empty() => "none".to_owned(),
         Value::String(text) => format!("`{text}`"),
         other => format!("`{other}`"),
     }

@@ -11,7 +11,8 @@ use tokio::{
 
 use crate::{
     command_line::run,
-    support::{TestApp, Wishes, database::Database},
+    faults::process::{Folder, Service, allowed},
+    support::{Client, TestApp, Wishes, database::Database, tls::TlsFiles},
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -200,4 +201,28 @@ async fn a_refusal_is_told_at_once_with_the_remedy() {
         assert!(error.contains(told), "{error}");
         assert!(since.elapsed() < Duration::from_secs(10), "it waited");
     }
+}
+
+/// With a certificate, the real program accepts TLS only on every address, and its output has https
+/// URLs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_with_a_certificate_has_tls_on_every_address() {
+    let (files, folder) = (TlsFiles::new(), Folder::new("tls"));
+    let mut service = Service::with_tls(&files, &folder);
+    let (status, answer) = service.client.post("/api/v1/runtime/evaluate", allowed()).await;
+    assert_eq!(status, 200, "{answer:#}");
+    let receipt = answer["verify_url"].as_str().unwrap();
+    assert!(receipt.starts_with(&service.client.base), "{receipt}");
+    assert!(service.banner().contains(&service.client.base), "{}", service.banner());
+    let metrics = service.metrics().await;
+    let expires = metrics
+        .lines()
+        .find_map(|line| line.strip_prefix("authority_tls_certificate_expires_seconds "))
+        .and_then(|value| value.parse::<f64>().ok());
+    assert!(expires.is_some_and(|expires| expires > 1.7e9), "{metrics}");
+    assert!(metrics.contains("authority_tls_files_refused 0\n"), "{metrics}");
+    let plain = service.client.base.replace("https://", "http://");
+    let (status, told) = Client::new(&plain, "").text("GET", "/health/ready", None).await;
+    assert_eq!(status, 400, "{told}");
+    service.stop();
 }

@@ -128,3 +128,31 @@ async fn another_tenant_keeps_its_data() {
     let (status, _) = world.erase(json!({"principal_id": there, "tenant_id": "acme"})).await;
     assert_eq!(status, 404);
 }
+
+/// The subject of a further issuer's person begins with the issuer's name. A `sub` of the first issuer
+/// can look the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_longer_subject_is_another_persons() {
+    let world = World::start().await;
+    for (n, (sub, other)) in
+        [("ann", "okta|ann"), ("user_4711", "okta|user_4711"), ("auth0|4712", "okta|auth0|4712")]
+            .into_iter()
+            .enumerate()
+    {
+        let hers = world.human(&format!("hers-{n}@example.org"), sub).await;
+        let others = world.human(&format!("other-{n}@example.org"), other).await;
+        let before = columns_with(&world.app, other).await;
+        assert!(!before.is_empty());
+        let (status, erased) = world.erase(json!({"external_subject": sub})).await;
+        assert_eq!(status, 200, "{erased:#}");
+        assert_eq!(erased["erasure"]["erased"]["principals"], 1, "{erased:#}");
+        assert_eq!(world.owner.get(&format!("/api/v1/principals/{hers}")).await.0, 404);
+        let kept = world.shown(&format!("/api/v1/principals/{others}"), "principal").await;
+        assert_eq!(kept["external_subject"], other, "{kept:#}");
+        let history = |columns: Vec<String>| -> Vec<String> {
+            columns.into_iter().filter(|place| place.starts_with("record_versions.")).collect()
+        };
+        let after = columns_with(&world.app, other).await;
+        assert_eq!(history(before), history(after), "{other}");
+    }
+}

@@ -7,6 +7,7 @@ mod finding;
 mod flow;
 mod idempotency;
 mod mcp;
+mod observing;
 mod policies;
 mod policy_validation;
 mod policy_warnings;

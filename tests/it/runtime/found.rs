@@ -57,6 +57,38 @@ async fn a_permission_with_constraints_is_found_as_an_allow() {
     assert_eq!(found, [(&allowed, Decision::AllowWithConstraints)]);
 }
 
+/// A list shows the request's purpose and declared facts, and the policies that held it. Lines of an
+/// export have exactly the members that EVIDENCE.md lists.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_has_declared_facts_and_the_names_of_policies() {
+    let (app, client, _) = demo().await;
+    let (name, held_by) = ("Large payments", "@id(\"large\") @decision(\"require_approval\")");
+    let cedar = format!("{held_by} forbid (principal, action, resource);");
+    let policy = json!({"tenant_id": TENANT, "regime": "internal", "cedar": cedar, "name": name});
+    let (status, made) = app.owner().post("/api/v1/policies", policy).await;
+    assert_eq!(status, 201, "{made:#}");
+    let mut ask = asking(10.0, "DE");
+    ask["context"]["payee"] = json!(" Müller AG");
+    ask["context"]["invoice"] = json!("RE-1");
+    ask["context"]["note"] = json!("not declared");
+    decided(&client, ask, "require_approval").await;
+    let auditor = app.person(TENANT, "auditor", "eve@example.org");
+    let (_, found) = auditor.get("/api/v1/app/decisions").await;
+    let decision = &found["decisions"][0];
+    assert_eq!(decision["purpose"], "invoice-settlement", "{found:#}");
+    let facts =
+        json!([{"role": "payee", "value": " Müller AG"}, {"role": "document", "value": "RE-1"}]);
+    assert_eq!(decision["facts"], facts, "{found:#}");
+    assert_eq!(decision["policies"], json!([name]), "{found:#}");
+    let path = "/api/v1/app/decisions:export?context=true";
+    let (_, lines) = auditor.text("GET", path, None).await;
+    let line: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    let members: BTreeSet<_> = line["decision"].as_object().unwrap().keys().cloned().collect();
+    let expected = "action amount approval_id currency decision decision_id evaluated_at reason_code subject \
+                    tenant_id verify_url";
+    assert_eq!(members, expected.split(' ').map(str::to_owned).collect(), "{line:#}");
+}
+
 /// Wherever an allow is read, it names the approval that it used and is not pending.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_allow_names_the_approval_that_it_spent() {

@@ -23,6 +23,7 @@ mod lists;
 mod long_work;
 mod loosened;
 mod named;
+mod observing;
 mod own_policies;
 mod pages;
 mod presentation;

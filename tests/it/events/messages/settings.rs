@@ -1,8 +1,8 @@
 //! The settings of channels, and refused settings.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{LIST, World, channels};
+use super::{LIST, TENANT, World, added, channels};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn actions_and_amounts_choose_the_messages() {
@@ -29,6 +29,54 @@ async fn an_update_replaces_all_settings() {
     let settings = &changed["message_channel"]["settings"];
     assert_eq!((&settings["label"], &settings["actions"]), (&json!("Two"), &json!([])));
     assert_eq!(channels(&bob).await[0], changed["message_channel"]);
+}
+
+/// A person's channel that is added without settings gets the tenant's. Only the owner sets them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_channel_without_settings_gets_those_of_the_tenant() {
+    let world = World::start().await;
+    let (bob, tenant) = (world.bob(), format!("/api/v1/tenants/{TENANT}"));
+    let set = async |defaults: Value| {
+        let body = json!({"message_defaults": defaults});
+        world.app.owner().patch(&tenant, body).await
+    };
+    let before = world.chat(&bob, "slack", "before", json!({})).await;
+    let quiet = json!({"from": "22:00", "to": "07:00", "time_zone": "Europe/Berlin"});
+    let defaults = json!({"actions": ["refund.*"], "least_amount": "100", "currency": "EUR", "quiet_hours": quiet});
+    let (status, saved) = set(defaults.clone()).await;
+    assert_eq!((status, &saved["tenant"]["message_defaults"]), (200, &defaults), "{saved:#}");
+    let add = async |more: Value| {
+        let mut body = json!({"kind": "slack", "url": world.url("x")});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        added(bob.post(LIST, body).await)
+    };
+    let (without, own) = (add(json!({})).await, add(json!({"settings": {}})).await);
+    let (_, listed) = bob.get(LIST).await;
+    let settings = |id: &str| {
+        let all = listed["message_channels"].as_array().unwrap();
+        all.iter().find(|one| one["id"] == id).unwrap()["settings"].clone()
+    };
+    assert_eq!(settings(&without), listed["default_settings"], "{listed:#}");
+    for (name, value) in defaults.as_object().unwrap() {
+        assert_eq!(&settings(&without)[name], value, "{name}");
+    }
+    for id in [&before, &own] {
+        assert_eq!(
+            (&settings(id)["actions"], &settings(id)["quiet_hours"]),
+            (&json!([]), &Value::Null)
+        );
+    }
+    for (wrong, field) in [
+        (json!({"currency": "EUR"}), "message_defaults.currency"),
+        (json!({"actions": ["Pay all"]}), "message_defaults.actions[0]"),
+        (
+            json!({"quiet_hours": {"from": "22:00", "to": "07:00", "time_zone": "Berlin"}}),
+            "message_defaults.quiet_hours.time_zone",
+        ),
+    ] {
+        let (status, refused) = set(wrong).await;
+        assert_eq!((status, &refused["details"][0]["field"]), (400, &json!(field)), "{refused:#}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -108,3 +108,27 @@ async fn an_admin_checks_a_text_against_their_own_tenant() {
     let answer = acme.ann.post(&format!("{PATH}:validate"), body).await;
     refused(answer, 400, "invalid_request", "tenant_id");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_author_may_let_a_text_observe_and_other_roles_may_not() {
+    let acme = Acme::start().await;
+    let policy = draft(&acme).await;
+    let (observe, end) = (format!("{policy}/observe"), format!("{policy}/unobserve"));
+    for role in ["approver", "legal", "auditor", "member"] {
+        let other = acme.app.person(TENANT, role, "other@acme.example");
+        for verb in [&observe, &end] {
+            refused(other.post(verb, json!({})).await, 403, "forbidden", "a tenant's admin");
+        }
+    }
+    for verb in [&observe, &end] {
+        assert_eq!(acme.stranger.post(verb, json!({})).await.0, 404, "{verb}");
+    }
+    // It changes no decision, and therefore needs no second person.
+    let (status, observing) = acme.ann.post(&observe, json!({"version": 1})).await;
+    assert_eq!((status, &observing["policy"]["observing_version"]), (200, &json!(1)));
+    let auditor = acme.app.person(TENANT, "auditor", "eve@acme.example");
+    let (_, found) = auditor.get(&policy).await;
+    assert_eq!(found["policy"]["observation"]["would_change"], json!(0), "{found:#}");
+    let (status, ended) = acme.bob.post(&end, json!({})).await;
+    assert_eq!((status, &ended["policy"]["observing_version"]), (200, &Value::Null), "{ended:#}");
+}

@@ -24,7 +24,8 @@ const DENY: &str = "forbid(principal, action, resource);";
 const OBLIGE: &str = "@obligation(\"mask.pii\") permit(principal, action, resource);";
 
 #[allow(clippy::too_many_lines, reason = "a table")]
-fn tightening(agent: &Agent, elsewhere: &str, place: usize) -> Option<Tightening> {
+fn tightening(agent: &Agent, world: &World, place: usize) -> Option<Tightening> {
+    let elsewhere = &world.elsewhere;
     let tool = |body: Value| ("PATCH", format!("tools/{}", agent.tool), body);
     let purpose = |verb, body| (verb, format!("purposes/{}", agent.purpose), body);
     let policy = |cedar: &str| {
@@ -43,13 +44,11 @@ fn tightening(agent: &Agent, elsewhere: &str, place: usize) -> Option<Tightening
         json!({"hours": {"utc_offset": "+00:00", "days": [day], "from": "00:00", "to": "24:00"}});
     let total = json!({"max_total_amount": {"amount": "5", "window_seconds": 86_400}});
     let schema = json!({"type": "object", "required": ["invoice"]});
+    let (workspaces, purposes) =
+        (json!({"workspace_ids": [elsewhere]}), json!({"purposes": ["elsewhere"]}));
+    let amount = json!({"max_amount": "5"});
     let rows = [
-        (
-            "narrowed in amount",
-            true,
-            agent.narrowed(json!({"max_amount": "5"})),
-            "constraint_exceeded",
-        ),
+        ("narrowed in amount", true, agent.narrowed(amount), "constraint_exceeded"),
         (
             "narrowed in place",
             true,
@@ -101,6 +100,12 @@ fn tightening(agent: &Agent, elsewhere: &str, place: usize) -> Option<Tightening
         // The documentation does not list these changes.
         ("tool that is added", false, ("POST", "tools".to_owned(), another), "context_incomplete"),
         (
+            "pinned tool given the action",
+            false,
+            ("PATCH", format!("tools/{}", world.pinned), json!({"actions": [agent.action()]})),
+            "tool_definition_changed",
+        ),
+        (
             "tool that needs people",
             true,
             tool(json!({"action_risk_classification": {"required_oversight_mode": "two_person"}})),
@@ -116,18 +121,8 @@ fn tightening(agent: &Agent, elsewhere: &str, place: usize) -> Option<Tightening
             "risk_exceeds_delegation",
         ),
         ("narrowed in total", true, agent.narrowed(total), "constraint_exceeded"),
-        (
-            "narrowed in workspaces",
-            true,
-            agent.narrowed(json!({"workspace_ids": [elsewhere]})),
-            "constraint_exceeded",
-        ),
-        (
-            "narrowed in purposes",
-            true,
-            agent.narrowed(json!({"purposes": ["elsewhere"]})),
-            "purpose_out_of_scope",
-        ),
+        ("narrowed in workspaces", true, agent.narrowed(workspaces), "constraint_exceeded"),
+        ("narrowed in purposes", true, agent.narrowed(purposes), "purpose_out_of_scope"),
         (
             "tenant requires declarations",
             true,
@@ -146,7 +141,7 @@ async fn no_operation_repeats_an_allow_that_would_not_be_given_now_and_its_strea
     let mut number = 0;
     loop {
         let agent = world.agent(number).await;
-        let Some(row) = tightening(&agent, &world.elsewhere, number) else { break };
+        let Some(row) = tightening(&agent, &world, number) else { break };
         let (name, key) = (row.name, format!("rep-{number}"));
         let ask = agent.asking(row.names_tool);
         let first = over_rest(&world.client, &ask, &key).await;
@@ -156,6 +151,11 @@ async fn no_operation_repeats_an_allow_that_would_not_be_given_now_and_its_strea
         let (mut lines, _) = Lines::stops(&world.client, first[0].as_ref().unwrap()).await;
 
         world.does(row.change).await;
+        // docs/reference/mcp.md, "Decisions"
+        let condition = match row.reason {
+            "tool_definition_changed" => "capability.quarantined",
+            _ => "authority.changed",
+        };
         let fresh = over_rest(&world.client, &ask, &format!("fresh-{number}")).await;
         for answer in fresh {
             assert_eq!(answer.unwrap_err().1, row.reason, "{name}: a new request");
@@ -166,14 +166,13 @@ async fn no_operation_repeats_an_allow_that_would_not_be_given_now_and_its_strea
                 let (code, message) =
                     repeat.expect_err(&format!("{name}: repeated by {operation}"));
                 assert_eq!(code, "decision_stopped", "{name}, {operation}: {message}");
-                let told =
-                    ["authority.changed", row.reason].iter().all(|word| message.contains(word));
+                let told = [condition, row.reason].iter().all(|word| message.contains(word));
                 assert!(told, "{name}, {operation}: {message}");
             }
         }
         let event = lines.last().await;
         let told = (&event["kind"], &event["stop_condition"], &event["reason_code"]);
-        let wanted = (&json!("stopped"), &json!("authority.changed"), &json!(row.reason));
+        let wanted = (&json!("stopped"), &json!(condition), &json!(row.reason));
         assert_eq!(told, wanted, "{name}: {event:#}");
         number += 1;
     }

@@ -13,6 +13,8 @@ pub(super) struct World {
     delegator: String,
     /// A workspace, a purpose and an action that no agent's request uses.
     pub(super) elsewhere: String,
+    /// A tool of an MCP server with a pinned definition. It performs no agent's action.
+    pub(super) pinned: String,
 }
 
 /// An agent with all records that its request needs.
@@ -32,11 +34,25 @@ impl World {
         let (app, client, delegation) = super::demo().await;
         let (_, found) = app.owner().get(&format!("/api/v1/delegations/{delegation}")).await;
         let delegator = found["delegation"]["delegator_id"].as_str().unwrap().to_owned();
-        let mut world = Self { app, client, delegator, elsewhere: String::new() };
+        let (elsewhere, pinned) = (String::new(), String::new());
+        let mut world = Self { app, client, delegator, elsewhere, pinned };
         world.elsewhere = world.made("workspaces", json!({"name": "Elsewhere"})).await;
+        world.pinned = world.pinned_tool().await;
         let other = json!({"slug": "elsewhere", "name": "Elsewhere", "allowed_actions": ["*"]});
         world.made("purposes", other).await;
         world
+    }
+
+    async fn pinned_tool(&self) -> String {
+        let server = json!({"vendor_name": "x", "connector_kind": "mcp", "mcp": {"slug": "files"}});
+        self.made("external-apps", server).await;
+        let report = json!({"tenant_id": TENANT, "definitions": [{"name": "pay"}]});
+        let (status, seen) = self.app.owner().post("/v1/mcp-servers/files:observe", report).await;
+        assert_eq!(status, 200, "{seen:#}");
+        let id = seen["tools"][0]["id"].as_str().unwrap().to_owned();
+        let pin = json!({"definition_digest": seen["tools"][0]["definition_digest"]});
+        self.does(("POST", format!("tools/{id}/pin"), pin)).await;
+        id
     }
 
     /// Creates a record in the tenant and returns its id.
