@@ -1,4 +1,4 @@
-//! Decisions with an observing version whose text can no longer be read.
+//! Decisions with an observing version that has become unreadable.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{fs, path::Path, sync::Arc};

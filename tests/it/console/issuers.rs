@@ -52,7 +52,7 @@ async fn people_sign_in_at_the_issuer_that_the_settings_name() {
     let told = service.browser().post_from("/console/back-channel-logout", &form, from).await;
     assert_eq!(told.status, 200, "{}", told.text);
     assert_eq!(browser.get_one("/console/approvals").await.status, 303);
-    // An issuer that does not speak for the tenant signs nobody in to it.
+    // An issuer without the tenant signs no user in to it.
     let other = json!({"role": "approver", "tenant_id": "svc:tenant:other"});
     service.provider.behaves(|behaviour| behaviour.person["public_metadata"] = other);
     let page = service.browser().get("/console").await;

@@ -32,7 +32,7 @@ fn local(issuer: &TestIssuer) -> Issuer {
     Issuer::new(issuer.iss.clone(), vec![AUDIENCE.to_owned()], keys)
 }
 
-/// Makes an issuer one that speaks for acme, with its own people.
+/// Limits an issuer to acme, and gives it its own people.
 fn further(issuer: &mut Issuer) {
     issuer.owner_algorithms.clear();
     issuer.tenants = Some(Arc::new([TenantId::from_slug("acme").unwrap()]));

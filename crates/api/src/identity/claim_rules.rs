@@ -29,8 +29,8 @@ impl ClaimRules {
     /// Creates rules without roles for groups.
     ///
     /// The default for the role is `role` in `public_metadata`. The default for the tenant is
-    /// `org_id`, then `id` in `o`, then `tenant_id` in `public_metadata`. There is no default for
-    /// groups.
+    /// `org_id`, then `id` in `o`, then `tenant_id` in `public_metadata`. Groups have no
+    /// default.
     pub fn new(
         role: Option<ClaimPath>,
         tenant: Option<ClaimPath>,
@@ -151,8 +151,8 @@ fn names<'v>(value: &'v Value, org: Option<&str>) -> Vec<&'v str> {
     }
 }
 
-/// The only name in a claim. Returns `None` for several: none of them is the person's tenant for
-/// certain.
+/// The only name in a claim. Returns `None` for several names, since the tenant of the person is
+/// then uncertain.
 fn single(value: &Value) -> Option<&str> {
     let name = match value {
         Value::String(name) => Some(name.as_str()),

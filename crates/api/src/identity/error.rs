@@ -13,7 +13,7 @@ pub const TENANT_INACTIVE: Error =
 /// The token is valid, but the tenant has excluded its person.
 pub const PERSON_INACTIVE: Error =
     Error::Forbidden("the token's person is not an active principal of the tenant");
-/// The token is valid, but names a tenant that its issuer does not speak for.
+/// The token is valid, but names a tenant that its issuer may not name.
 pub(super) const OTHER_TENANT: Error =
     Error::Forbidden("the token's issuer does not speak for the tenant in the token");
 /// The token is valid, but its person could have an account at another issuer.

@@ -23,8 +23,8 @@ pub struct Issuer {
     /// How role and tenant are read from its tokens.
     pub claims: ClaimRules,
     pub people: People,
-    /// Whether its tokens need an e-mail address. It finds a person with an account at another
-    /// issuer, whom rules for several people would otherwise count twice.
+    /// Whether its tokens need an e-mail address. The address identifies a person with an account
+    /// at another issuer. Rules for several people would otherwise count this person twice.
     pub needs_email: bool,
 }
 

@@ -34,8 +34,8 @@ impl Role {
     /// The rank of the role. Of several roles, the one with the lowest rank counts. `None` for an
     /// unknown role, which never counts before a known one.
     ///
-    /// A person has one role. The first is the role with the most permissions, so that leaving a
-    /// group never moves a person up in this order.
+    /// A person has one role. The first is the role with the most permissions. Leaving a group
+    /// therefore never moves a person up in this order.
     pub(super) fn rank(&self) -> Option<u8> {
         match self {
             Self::Owner => Some(0),

@@ -269,7 +269,7 @@ impl Runner {
         self.streams.entry(call).or_default().push(task.abort_handle());
     }
 
-    /// Waits for the disk on another thread, so that an end of the permission is noticed.
+    /// Waits for the disk on another thread. This thread can then notice the end of the permission.
     fn begin(&self, call: CallId, decision_id: &str, is_approved: bool) {
         let events = self.events.clone();
         let begun = move |begun: Result<(), String>| drop(events.send(Event::Begun(call, begun)));

@@ -101,8 +101,8 @@ pub struct Gathered<P = Arc<CompiledPolicy>> {
     pub grants: Vec<Arc<Grant>>,
     /// The active policies that can apply (see `PolicyIndex::candidates`).
     pub policies: Vec<P>,
-    /// The observing versions of policies that can apply, or whose active version can, in order of
-    /// id. They change no verdict ([`crate::observe`]).
+    /// The observing versions of policies that can apply in this or in their active version, in order
+    /// of id. They change no verdict ([`crate::observe`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observing: Vec<P>,
     /// The schemas that the tools' `input` refers to, in order of digest.

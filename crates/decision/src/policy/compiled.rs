@@ -53,7 +53,7 @@ impl CompiledPolicy {
         stack::for_parsing(|| Self::parse(reference, text, &spans))
     }
 
-    /// Returns a record whose text cannot be read. It has no statements, unlike all records that
+    /// Returns a record with an unreadable text. It has no statements, unlike all records that
     /// [`Self::compile`] returns.
     pub(crate) fn unreadable(reference: PolicyReference) -> Self {
         Self { reference, statements: Arc::default() }

@@ -49,7 +49,7 @@ impl Relay {
         self.forward(id, &permit);
     }
 
-    /// The permission of a call at this stage. A call whose permission has ended is denied.
+    /// The permission of a call at this stage. After the end of its permission, a call is denied.
     fn beginning(&mut self, id: CallId, stage: &Stage) -> Option<Permit> {
         let permit = self.calls.get(&id).filter(|call| call.stage == *stage)?.permit.clone()?;
         if self.may_begin(id) {
