@@ -6,7 +6,7 @@ use authority_crypto::KeyRing;
 
 use super::{Error, private_file};
 
-/// Reads a ring from a file that only its owner may access (0600 or less).
+/// Reads a ring from a private file.
 pub fn load(path: &Path) -> Result<KeyRing, Error> {
     Ok(KeyRing::parse(&private_file::read(path).map_err(Error::RingFile)?)?)
 }

@@ -7,8 +7,7 @@ use rustls_pki_types::{PrivatePkcs8KeyDer, pem::PemObject};
 
 use super::{Error, private_file};
 
-/// Reads a P-256 private key, PKCS #8 in PEM. Only its owner may have access to the file (0600 or
-/// less).
+/// Reads a P-256 private key, PKCS #8 in PEM, from a private file.
 pub fn load(path: &Path) -> Result<Es256Signer, Error> {
     let text = private_file::read(path).map_err(Error::PushKeyFile)?;
     let unusable = |what: &str| {
