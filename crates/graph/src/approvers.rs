@@ -31,7 +31,8 @@ pub struct ProposedAction<'a> {
 /// The reason why a person may not approve. The first in this order is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Barrier {
-    /// A delegation of the chain is missing, which makes its delegator unknown.
+    /// A delegation of the chain is missing, which makes its delegator unknown, or a record of the
+    /// tenant cannot be read.
     Unreadable,
     /// A principal of the person is suspended, revoked, pending or deleted.
     Inactive,
@@ -53,7 +54,7 @@ impl Barrier {
 impl fmt::Display for Barrier {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str(match self {
-            Self::Unreadable => "a delegation that the agent would act under cannot be read",
+            Self::Unreadable => "a record that the agent's authority depends on cannot be read",
             Self::Inactive => "a principal of yours is not active",
             Self::Subject => "the agent that would act is you",
             Self::Requester => {
@@ -134,6 +135,6 @@ impl TenantGraph {
                 open.push(owner);
             }
         }
-        Interested { principals, readable }
+        Interested { principals, readable: readable && self.is_readable() }
     }
 }

@@ -193,7 +193,8 @@ impl Authority for registry::Quarantine {
             graph.quarantines.remove(&self.id);
         } else {
             // The delegation is already in the graph, because delegations are put before quarantines.
-            // A delegation never moves to another line.
+            // A delegation never moves to another line. The line of an unreadable delegation is
+            // resolved when the delegation can be read.
             let delegation_id = self.delegation_id.map(|id| graph.line_of(id.into()));
             graph.quarantines.put(Arc::new(records::Quarantine {
                 id: self.id.into(),

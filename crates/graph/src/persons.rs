@@ -3,9 +3,11 @@
 //! One human may have several subjects. Two identities are the same person if their issuer and
 //! subject are equal, if their e-mail addresses are equal, or if they have a principal in common.
 //! Human principals with the same recorded address belong to one person, regardless of the address
-//! in a token. An address may be unverified: a false match can only prevent an approval. The names
-//! of erased people are recorded as codes ([`ErasedNames`](authority_crypto::ErasedNames)). A
-//! token with an erased name still matches the person.
+//! in a token. If an identity has no address, the same `sub` at another issuer is the same person:
+//! before the end of an `are_one` setting, both issuers gave the same identity. A false match, such
+//! as by an unverified address, can only prevent an approval. The names of erased people are
+//! recorded as codes ([`ErasedNames`](authority_crypto::ErasedNames)). A token with an erased name
+//! still matches the person.
 
 use std::collections::BTreeSet;
 
@@ -55,6 +57,8 @@ impl TenantGraph {
             .collect();
         people.identities.iter().any(is_theirs)
             || people.emails.iter().any(|email| addresses.contains(&normal_email(email)))
+            || (lacks_address(&who.into()) || lacks_address(people))
+                && people.identities.iter().any(|identity| have_one_sub(identity, who.identity))
             || !self.principals_of_all(people).is_disjoint(&self.principals_of_one(who))
     }
 
@@ -106,7 +110,86 @@ impl TenantGraph {
     }
 }
 
+/// Whether the address of an identity may be unknown. A name without an `@` is not an address.
+///
+/// Of several identities, one may have two addresses and another none.
+fn lacks_address(people: &Persons) -> bool {
+    let addresses = people.emails.iter().filter(|email| email.contains('@'));
+    people.identities.windows(2).any(|two| two[0] != two[1])
+        || addresses.count() < people.identities.len()
+}
+
+/// Whether two identities have the same `sub` at two issuers. The subject of some issuers begins
+/// with the issuer's name and a `|`.
+fn have_one_sub(one: &str, other: &str) -> bool {
+    let (Some((issuer, own)), Some((another, theirs))) =
+        (one.split_once('|'), other.split_once('|'))
+    else {
+        return false;
+    };
+    let forms = |subject| [subject, self::subject(subject)];
+    issuer != another && forms(own).iter().any(|sub| !sub.is_empty() && forms(theirs).contains(sub))
+}
+
 /// Returns the `sub` of an identity.
 pub(super) fn subject(identity: &str) -> &str {
     identity.split_once('|').map_or(identity, |(_, subject)| subject)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: &str = "https://id.example.org|ann";
+    const OKTA: &str = "https://acme.okta.com|okta|ann";
+    const ENTRA: &str = "https://login.example|entra|ann";
+
+    fn are_one(one: (&str, Option<&str>), other: (&str, Option<&str>)) -> bool {
+        let person = |(identity, email)| Person { identity, email };
+        let graph = TenantGraph::default();
+        let found = graph.are_one(person(one), person(other));
+        assert_eq!(graph.are_one(person(other), person(one)), found, "{one:?} {other:?}");
+        found
+    }
+
+    /// After the end of `are_one`, the identities of a person differ, but an earlier act may have no
+    /// address.
+    #[test]
+    fn a_sub_at_two_issuers_is_one_person_unless_both_have_an_address() {
+        let (ann, other) = (Some("ann@acme.example"), Some("other@acme.example"));
+        for (one, another) in [(FIRST, OKTA), (OKTA, ENTRA), (FIRST, ENTRA)] {
+            for email in [None, Some(""), Some("Ann")] {
+                assert!(are_one((one, email), (another, ann)), "{one} {another} {email:?}");
+            }
+            assert!(are_one((one, None), (another, None)));
+            assert!(!are_one((one, other), (another, ann)), "{one} {another}");
+        }
+        assert!(!are_one((FIRST, None), ("https://acme.okta.com|okta|bob", ann)));
+        // One issuer's subjects with a `|` are different people.
+        assert!(!are_one(
+            ("https://a.example|auth0|1", None),
+            ("https://a.example|google|1", None)
+        ));
+        assert!(!are_one(("https://a.example|", None), ("https://b.example|b|", None)));
+    }
+
+    /// Two requests of one person may have two addresses, and another requester none.
+    #[test]
+    fn a_sub_at_two_issuers_is_one_person_if_one_of_several_may_lack_an_address() {
+        const BOB: &str = "https://id.example.org|bob";
+        let among = |email: Option<&str>, identities: &[&str], emails: &[&str]| {
+            let texts = |all: &[&str]| all.iter().map(|&text| text.to_owned()).collect();
+            let people = Persons { identities: texts(identities), emails: texts(emails) };
+            TenantGraph::default().is_among(Person { identity: OKTA, email }, &people)
+        };
+        let own = Some("ann@acme.example");
+        let (b1, b2) = ("bob@acme.example", "bob@globex.example");
+        assert!(among(own, &[FIRST, BOB], &[b1, b2]));
+        assert!(among(own, &[BOB, FIRST], &[b1, b2]));
+        // A person who asks with two identities excludes only people who may be the same person.
+        assert!(!among(own, &[BOB, "https://login.example|entra|rob"], &[b1]));
+        // A person who asks with a token and with an API key has one identity.
+        assert!(!among(own, &[FIRST, FIRST], &[b1, b2]));
+        assert!(!among(own, &[FIRST], &[b1]));
+    }
 }

@@ -1,13 +1,22 @@
 //! The tables of authority, and the conversion of their rows for the graph.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    collections::{BTreeSet, HashMap},
+    error::Error as StdError,
+    iter,
+};
 
 use authority_ids::TenantId;
 use authority_model::{
     proto::{delegation, registry},
-    schema,
+    schema::{self, tenants},
+    wire::Time,
 };
-use diesel::prelude::*;
+use diesel::{
+    prelude::*,
+    result::Error,
+    sql_types::{Array, Nullable, Text},
+};
 use diesel_async::RunQueryDsl;
 use futures_util::{Stream, TryStreamExt, future::BoxFuture};
 
@@ -36,7 +45,7 @@ struct Table {
     /// memory twice.
     load: for<'a> fn(&'a mut Db, &'a Graph) -> Reading<'a, ()>,
     /// Reads the current versions of the rows with these ids.
-    read: for<'a> fn(&'a mut Db, &'a BTreeSet<String>) -> Reading<'a, Vec<TenantPut>>,
+    read: for<'a> fn(&'a mut Db, &'a BTreeSet<String>) -> Reading<'a, Found>,
     remove: fn(&mut TenantGraph, &str),
 }
 
@@ -55,9 +64,9 @@ macro_rules! table {
                 Box::pin(async move {
                     let query = schema::$table::table
                         .filter(schema::$table::id.eq_any(ids))
-                        .select(<$record>::as_select());
-                    let rows: Vec<$record> = query.load(db).await?;
-                    rows.into_iter().map(put).collect()
+                        .order(schema::$table::id)
+                        .select((schema::$table::id, <$record>::as_select()));
+                    find(query.load_stream::<(String, $record)>(db).await?).await
                 })
             },
             remove: <$record as Authority>::remove,
@@ -129,9 +138,143 @@ pub(super) fn rules(table: &str) -> bool {
 /// Loads all tables except the API keys.
 pub(super) async fn load(db: &mut Db, graph: &Graph) -> QueryResult<()> {
     for table in &TABLES {
-        (table.load)(db, graph).await?;
+        let loaded = (table.load)(db, graph).await;
+        match loaded {
+            Err(Error::DeserializationError(_)) => load_in_parts(table, db, graph).await?,
+            loaded => loaded?,
+        }
     }
     Ok(())
+}
+
+/// Loads a table with unreadable rows.
+async fn load_in_parts(table: &'static Table, db: &mut Db, graph: &Graph) -> QueryResult<()> {
+    /// The number of rows to read at once.
+    const PART: usize = 10_000;
+    let owners = owners(table, db, None).await?;
+    for part in owners.chunks(PART) {
+        let ids: BTreeSet<String> = part.iter().map(|owner| owner.id.clone()).collect();
+        let puts = read(table, db, &ids).await?;
+        // The first attempt may have put some of these rows.
+        for owner in part {
+            let handle = graph.handle_of_row(&owner.tenant_id)?;
+            (table.remove)(&mut handle.write(), &owner.id);
+        }
+        for (tenant_id, put) in puts {
+            put(&mut graph.handle(&tenant_id).write());
+        }
+    }
+    Ok(())
+}
+
+/// Rows of a table.
+#[derive(Default)]
+struct Found {
+    puts: Vec<TenantPut>,
+    /// The ids of the readable rows.
+    ids: BTreeSet<String>,
+    /// The reasons why the other rows cannot be read, in the order of their ids.
+    reasons: Vec<String>,
+}
+
+/// Collects rows. An unreadable row does not end the stream.
+async fn find<T: Authority>(
+    mut rows: impl Stream<Item = QueryResult<(String, T)>> + Unpin,
+) -> QueryResult<Found> {
+    let mut found = Found::default();
+    loop {
+        match rows.try_next().await {
+            Ok(Some((id, row))) => {
+                found.ids.insert(id);
+                found.puts.push(put(row)?);
+            }
+            Ok(None) => return Ok(found),
+            // The first error has the column, and its source the member.
+            Err(Error::DeserializationError(error)) => {
+                let column: &(dyn StdError + 'static) = &*error;
+                let errors = iter::successors(Some(column), |&error| error.source());
+                let errors: Vec<String> = errors.map(ToString::to_string).collect();
+                found.reasons.push(errors.join(": "));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Returns the changes that put the current versions of rows. For an unreadable row, the change
+/// denies its tenant's requests: the row may forbid any action.
+///
+/// A later release may have written a member that this release does not know, for example before a
+/// rollback. Such a row must not stop the decisions of all tenants.
+async fn read(
+    table: &'static Table,
+    db: &mut Db,
+    ids: &BTreeSet<String>,
+) -> QueryResult<Vec<TenantPut>> {
+    let Found { mut puts, ids: readable, reasons } = (table.read)(db, ids).await?;
+    if reasons.is_empty() {
+        return Ok(puts);
+    }
+    let others: Vec<String> = ids.difference(&readable).cloned().collect();
+    if table.name == "tenants" {
+        puts.extend(inactive_tenants(db, &others).await?);
+    }
+    let mut reasons = reasons.into_iter();
+    // A deleted row has no owner.
+    for RowOwner { id, tenant_id } in owners(table, db, Some(others)).await? {
+        let tenant_id: TenantId = row_id(&tenant_id)?;
+        let reason = reasons.next();
+        tracing::error!(
+            error = reason,
+            tenant.id = %tenant_id,
+            db.table = table.name,
+            record.id = id,
+            remedy = "start the release that wrote the record, or remove the member",
+            "failed to read a record; denying the tenant's requests"
+        );
+        let deny = move |graph: &mut TenantGraph| graph.deny_for(table.name, id);
+        puts.push((tenant_id, Box::new(deny)));
+    }
+    Ok(puts)
+}
+
+/// Returns the changes that put unreadable tenants, as inactive tenants.
+///
+/// Their people are then refused. Without the tenant's organisation, they could match another
+/// tenant.
+async fn inactive_tenants(db: &mut Db, ids: &[String]) -> QueryResult<Vec<TenantPut>> {
+    let rows: Vec<(String, String, Option<String>, Option<Time>)> = tenants::table
+        .filter(tenants::id.eq_any(ids))
+        .select((tenants::id, tenants::slug, tenants::idp_org_id, tenants::deleted_at))
+        .load(db)
+        .await?;
+    let inactive = |(id, slug, idp_org_id, deleted_at)| {
+        let slug = Some(slug);
+        put(registry::Tenant { id, slug, idp_org_id, deleted_at, ..registry::Tenant::default() })
+    };
+    rows.into_iter().map(inactive).collect()
+}
+
+#[derive(QueryableByName)]
+struct RowOwner {
+    #[diesel(sql_type = Text)]
+    id: String,
+    #[diesel(sql_type = Text)]
+    tenant_id: String,
+}
+
+/// Returns the tenants of the rows with these ids, or of all rows, in the order of ids.
+async fn owners(
+    table: &Table,
+    db: &mut Db,
+    ids: Option<Vec<String>>,
+) -> QueryResult<Vec<RowOwner>> {
+    let sql = format!(
+        "SELECT id::text AS id, tenant_id::text AS tenant_id FROM {} \
+         WHERE $1 IS NULL OR id = ANY ($1) ORDER BY 1",
+        table.name
+    );
+    diesel::sql_query(sql).bind::<Nullable<Array<Text>>, _>(ids).load(db).await
 }
 
 /// Current rows, ready to be added to the graph.
@@ -156,7 +299,7 @@ pub(super) async fn changed(db: &mut Db, changed: &Changed) -> QueryResult<Rows>
     let mut found = Rows::default();
     for (name, ids) in changed {
         match (table(name), name.as_str()) {
-            (Some(table), _) => found.puts.extend((table.read)(db, ids).await?),
+            (Some(table), _) => found.puts.extend(read(table, db, ids).await?),
             (None, API_KEYS) => found.keys = KeyRow::some(db, ids).await?,
             // Only the members of a team matter here. They have rows of their own.
             (None, "teams") => {}
@@ -164,7 +307,7 @@ pub(super) async fn changed(db: &mut Db, changed: &Changed) -> QueryResult<Rows>
             // unknown. This node goes stale and makes no more decisions.
             (None, other) => {
                 let text = format!("the graph does not know the table `{other}`");
-                return Err(diesel::result::Error::QueryBuilderError(text.into()));
+                return Err(Error::QueryBuilderError(text.into()));
             }
         }
     }
@@ -174,12 +317,19 @@ pub(super) async fn changed(db: &mut Db, changed: &Changed) -> QueryResult<Rows>
 impl TenantGraph {
     /// Replaces the rows that changed.
     pub(super) fn replace(&mut self, changed: &Changed, puts: Vec<Put>) {
+        let mut was_unreadable = false;
         for (name, ids) in changed {
             if let Some(table) = table(name) {
-                ids.iter().for_each(|id| (table.remove)(self, id));
+                for id in ids {
+                    (table.remove)(self, id);
+                    was_unreadable |= self.allow_for(table.name, id);
+                }
             }
         }
         puts.into_iter().for_each(|put| put(self));
+        if was_unreadable {
+            self.resolve_quarantines();
+        }
         if ["policies", "applies_to"].iter().any(|table| changed.contains_key(*table)) {
             self.index_policies();
         }

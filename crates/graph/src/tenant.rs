@@ -1,7 +1,7 @@
 //! A tenant's authority in memory. A look-up here cannot reach another tenant.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -82,6 +82,8 @@ pub struct TenantGraph {
     pub(super) schemas: Schemas,
     /// Whether an active policy could not be compiled.
     unreadable: bool,
+    /// Rows that this release cannot read, by table.
+    unreadable_rows: BTreeSet<(&'static str, String)>,
     /// Sends each new revision. `None` for most tenants, which are not watched.
     moved: Option<watch::Sender<i64>>,
 }
@@ -139,9 +141,26 @@ impl TenantGraph {
 
     /// Returns the active policies, including policies that apply only at another time.
     ///
-    /// Returns `None` while a policy cannot be read, which denies every request.
+    /// Returns `None` while a record cannot be read, which denies every request.
     pub fn policies(&self) -> Option<&PolicyIndex> {
-        (!self.unreadable).then_some(&self.index)
+        self.is_readable().then_some(&self.index)
+    }
+
+    /// Whether all of the tenant's authority can be read. Otherwise its requests are denied.
+    pub(super) fn is_readable(&self) -> bool {
+        !self.unreadable && self.unreadable_rows.is_empty()
+    }
+
+    /// Denies the tenant's requests, because of an unreadable row.
+    pub(super) fn deny_for(&mut self, table: &'static str, id: String) {
+        self.unreadable_rows.insert((table, id));
+    }
+
+    /// Ends a denial by [`Self::deny_for`], because the row has changed. Returns whether there was
+    /// one.
+    pub(super) fn allow_for(&mut self, table: &'static str, id: &str) -> bool {
+        // Most tenants have no such row, and most changes come without one.
+        !self.unreadable_rows.is_empty() && self.unreadable_rows.remove(&(table, id.to_owned()))
     }
 
     /// Compiles the active policies and indexes them by the requests that they can match.
@@ -229,7 +248,7 @@ impl TenantGraph {
         let reality = self.lifting_for_anyone(&request.subject, &request.action, reality);
         Gathered {
             revision: self.revision,
-            tenant: self.tenant.clone().filter(|_| !self.unreadable),
+            tenant: self.tenant.clone().filter(|_| self.is_readable()),
             subject: subject.map(|subject| Arc::clone(&subject.fact)),
             model: found(&self.models, subject.and_then(|subject| subject.model_id.as_ref())),
             memberships: self
@@ -315,6 +334,21 @@ impl TenantGraph {
     /// delegation.
     pub(super) fn line_of(&self, id: DelegationRef) -> DelegationRef {
         self.delegation(&id).map_or(id, |present| present.line().into())
+    }
+
+    /// Replaces the delegation of each quarantine with the delegation's line.
+    ///
+    /// When a quarantine was added, its delegation may have been unreadable.
+    pub(super) fn resolve_quarantines(&mut self) {
+        let resolve = |quarantine: &Arc<records::Quarantine>| {
+            let delegation_id = Some(self.line_of(quarantine.delegation_id.clone()?));
+            let resolved = records::Quarantine::clone(quarantine);
+            Some(Arc::new(records::Quarantine { delegation_id, ..resolved }))
+        };
+        let resolved: Vec<_> = self.quarantines.iter().filter_map(resolve).collect();
+        for quarantine in resolved {
+            self.quarantines.put(quarantine);
+        }
     }
 
     /// Returns a delegation with all delegations above it.
