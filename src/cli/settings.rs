@@ -57,8 +57,10 @@ pub(super) fn readable_secrets(sources: &Sources) -> Result<Option<String>, Fail
         ("console.client_secret", &alone.console.client_secret),
         ("keys.ring", &alone.keys.ring),
     ];
-    let named = secrets.iter().filter(|(_, secret)| secret.is_some()).map(|(name, _)| *name);
-    let named: Vec<_> = named.collect();
+    let named = secrets.iter().filter(|(_, secret)| secret.is_some());
+    let clients = alone.console.issuers.iter().filter(|(_, client)| client.client_secret.is_some());
+    let clients = clients.map(|(name, _)| format!("console.issuers.{name}.client_secret"));
+    let named: Vec<_> = named.map(|(name, _)| (*name).to_owned()).chain(clients).collect();
     let mode = fs::metadata(file)
         .map_err(|error| Failure::usage(format!("`{}`: {error}", file.display())))?
         .mode();

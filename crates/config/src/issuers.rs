@@ -148,6 +148,7 @@ fn has_form_of_name(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{ConsoleClient, Environment};
 
     const FIRST: &str = "https://id.example.org";
     const OKTA: &str = "https://acme.okta.com/oauth2/default";
@@ -280,5 +281,47 @@ mod tests {
         assert_eq!(config.sign_in_issuer(), Some(OKTA));
         let unknown = faults(|config| config.console.issuer = Some("entra".to_owned()));
         assert!(unknown.contains("`console.issuer` is `entra`"), "{unknown}");
+    }
+
+    #[test]
+    fn each_issuer_for_sign_in_has_its_own_client() {
+        let client = |id: &str| ConsoleClient { client_id: id.to_owned(), ..Default::default() };
+        let with = |name: &str, id: &str, change: fn(&mut Config)| {
+            faults(|config| {
+                config.console.client_id = Some("console".to_owned());
+                config.console.issuers.insert(name.to_owned(), client(id));
+                change(config);
+            })
+        };
+        assert_eq!(with("okta", "at-okta", |_| {}), "");
+        for (told, fault) in [
+            (with("entra", "a", |_| {}), "`entra` is not a name in `identity.issuers`"),
+            (with("okta", "", |_| {}), "`console.issuers.okta.client_id` is missing"),
+            (
+                with("okta", "a", |config| config.console.issuer = Some("okta".to_owned())),
+                "`console.issuer` is the same issuer",
+            ),
+            (
+                with("okta", "a", |config| {
+                    config.console.client_id = None;
+                    config.console.enabled = Some(true);
+                }),
+                "`console.issuers` needs `console.client_id`",
+            ),
+            (
+                with("okta", "a", |config| config.environment = Environment::Production),
+                "production needs `console.issuers.okta.client_secret`",
+            ),
+        ] {
+            assert!(told.contains(fault), "{fault}: {told}");
+        }
+        let mut config = two();
+        assert!(config.sign_ins().is_empty());
+        config.console.client_id = Some("console".to_owned());
+        config.console.issuers.insert("okta".to_owned(), client("at-okta"));
+        let found = config.sign_ins();
+        let found = found.iter().map(|(name, issuer, at)| (*name, *issuer, &*at.client_id));
+        let expected = [(None, FIRST, "console"), (Some("okta"), OKTA, "at-okta")];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
     }
 }

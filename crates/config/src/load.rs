@@ -77,7 +77,10 @@ impl Sources {
                 values::set(&mut table, key, Value::from(value.as_str()));
             }
         }
-        for (name, value) in &self.environment {
+        // A section's variable comes before the variables of its settings.
+        let mut sorted: Vec<_> = self.environment.iter().collect();
+        sorted.sort();
+        for (name, value) in sorted {
             if let Some(key) = name.strip_prefix(PREFIX) {
                 let key = key.to_ascii_lowercase().replace("__", ".");
                 values::set(&mut table, &key, parsed(&key, value));
@@ -100,7 +103,9 @@ impl Config {
 
 /// Parses a value. A secret is always a string.
 fn parsed(key: &str, text: &str) -> Value {
-    if SECRETS.contains(&key) { Value::from(text) } else { values::parsed(text) }
+    let is_secret = SECRETS.contains(&key)
+        || (key.starts_with("console.issuers.") && key.ends_with(".client_secret"));
+    if is_secret { Value::from(text) } else { values::parsed(text) }
 }
 
 /// Returns the error text with the setting's name. For an unknown name or word, the text suggests
@@ -272,6 +277,17 @@ mod tests {
                 assert_eq!(secret.reveal(), text);
             }
         }
+    }
+
+    #[test]
+    fn a_sections_variable_does_not_replace_the_variables_of_its_settings() {
+        let config = Config::load(&sources(&[
+            ("AGENT_AUTHORITY__CONSOLE__ISSUERS__STAFF__CLIENT_SECRET", "42"),
+            ("AGENT_AUTHORITY__CONSOLE__ISSUERS", r#"{"staff": {"client_id": "console"}}"#),
+        ]));
+        let staff = config.unwrap().console.issuers.remove("staff").unwrap();
+        assert_eq!(staff.client_id, "console");
+        assert_eq!(staff.client_secret.unwrap().reveal(), "42");
     }
 
     /// A text with more than one TOML value is a string. It cannot set a second setting.

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::{Config, Error, NatsConfig, PushConfig, Secret, SmtpConfig, SmtpTls};
+use super::{Config, ConsoleClient, Error, NatsConfig, PushConfig, Secret, SmtpConfig, SmtpTls};
 
 impl Config {
     /// Reports all reasons why this configuration must not run.
@@ -104,8 +104,9 @@ impl Config {
         if !self.console() {
             return faults;
         }
+        let console = &self.console;
         let filled = |text: Option<&str>| text.is_some_and(|text| !text.is_empty());
-        let client_id = filled(self.console.client_id.as_deref());
+        let client_id = filled(console.client_id.as_deref());
         let is_set = client_id && filled(self.sign_in_issuer());
         if !(self.dev_provider() || is_set) {
             faults.push(
@@ -115,7 +116,7 @@ impl Config {
             );
         }
         if self.production() {
-            if !filled(self.console.client_secret.as_ref().map(Secret::reveal)) {
+            if !filled(console.client_secret.as_ref().map(Secret::reveal)) {
                 faults.push("production needs `console.client_secret` for the console".to_owned());
             }
             if !self.https() {
@@ -125,6 +126,33 @@ impl Config {
                         .to_owned(),
                 );
             }
+        }
+        if !(console.issuers.is_empty() || client_id) {
+            faults.push(
+                "`console.issuers` needs `console.client_id`: the console's client at the first issuer"
+                    .to_owned(),
+            );
+        }
+        let further = console.issuers.iter();
+        faults.extend(further.flat_map(|(name, client)| self.unfit_sign_in(name, client)));
+        faults
+    }
+
+    fn unfit_sign_in(&self, name: &str, client: &ConsoleClient) -> Vec<String> {
+        let place = format!("console.issuers.{name}");
+        let mut faults = Vec::new();
+        if !self.identity.issuers.contains_key(name) {
+            faults.push(format!("`{place}`: `{name}` is not a name in `identity.issuers`"));
+        }
+        if self.console.issuer.as_deref() == Some(name) {
+            faults.push(format!("`{place}`: `console.issuer` is the same issuer"));
+        }
+        if client.client_id.is_empty() {
+            faults.push(format!("`{place}.client_id` is missing"));
+        }
+        let secret = client.client_secret.as_ref().map(Secret::reveal);
+        if self.production() && secret.is_none_or(str::is_empty) {
+            faults.push(format!("production needs `{place}.client_secret`"));
         }
         faults
     }

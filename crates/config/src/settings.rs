@@ -239,14 +239,31 @@ pub struct ConsoleConfig {
     pub scopes: Vec<String>,
     /// The secret of the client `console.client_id`. Required in production.
     pub client_secret: Option<Secret>,
+    /// Further issuers at which people can sign in, each in a section `console.issuers.<name>` with
+    /// `client_id`, `client_secret` and `scopes`. The name is a name in `identity.issuers`. With them,
+    /// people choose their issuer.
+    pub issuers: BTreeMap<String, ConsoleClient>,
+}
+
+/// The console's client at an issuer.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ConsoleClient {
+    /// The console's client id there. Required.
+    pub client_id: String,
+    /// The client's secret. Required in production.
+    pub client_secret: Option<Secret>,
+    /// Further scopes, as in `console.scopes`.
+    #[serde(deserialize_with = "text::list")]
+    pub scopes: Vec<String>,
 }
 
 /// The ring of key-encryption keys, which encrypts private keys. Set one of the two fields.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Keys {
-    /// A file with `id:base64` on each line, readable only by its owner. In development, it is
-    /// created in `data_dir`.
+    /// A file with `id:base64` on each line, readable only by its owner, or owned by root and readable
+    /// by a group of the service's user. In development, it is created in `data_dir`.
     pub ring_file: Option<PathBuf>,
     /// The key ring itself instead of a file: `id:base64` for each key, separated by commas.
     pub ring: Option<Secret>,
@@ -498,6 +515,21 @@ impl Config {
             Some(name) => self.identity.issuers.get(name).map(|further| further.issuer.as_str()),
             None => self.identity.issuer.as_deref(),
         }
+    }
+
+    /// Returns the issuers at which people sign in to the console, each with its name in
+    /// `console.issuers`, its URL and the console's client there.
+    pub fn sign_ins(&self) -> Vec<(Option<&str>, &str, ConsoleClient)> {
+        let ConsoleConfig { client_id, client_secret, scopes, issuers, .. } = &self.console;
+        let first = self.sign_in_issuer().zip(client_id.clone()).map(|(issuer, client_id)| {
+            let (client_secret, scopes) = (client_secret.clone(), scopes.clone());
+            (None, issuer, ConsoleClient { client_id, client_secret, scopes })
+        });
+        let further = issuers.iter().filter_map(|(name, client)| {
+            let known = self.identity.issuers.get(name)?;
+            Some((Some(name.as_str()), known.issuer.as_str(), client.clone()))
+        });
+        first.into_iter().chain(further).collect()
     }
 
     /// Whether the console is served.

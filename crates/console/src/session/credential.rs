@@ -52,7 +52,7 @@ impl Console {
         now: DateTime<Utc>,
     ) -> Result<Option<Caller>, Unavailable> {
         // A provider must not get the refresh token of another one.
-        if session.tokens.issuer != self.0.provider.issuer() {
+        if self.provider(&session.tokens.issuer).is_none() {
             return Ok(None);
         }
         let lasts = |caller: &Caller| caller.until.is_none_or(|until| until - now > SHORTEST);
@@ -121,10 +121,11 @@ impl Console {
         digest: [u8; 32],
         tokens: &Tokens,
     ) -> Result<Option<Tokens>, Unavailable> {
+        let Some(provider) = self.provider(&tokens.issuer) else { return Ok(None) };
         let refresh = tokens.refresh.as_deref().unwrap_or_default();
         let grant = [("grant_type", "refresh_token"), ("refresh_token", refresh)];
         let begun = Instant::now();
-        let error = match self.0.provider.tokens(&grant).await {
+        let error = match provider.tokens(&grant).await {
             Ok(given) => {
                 let tokens = followed(tokens, given);
                 self.store_refreshed(digest, &tokens, begun + LONGEST_TURN).await;

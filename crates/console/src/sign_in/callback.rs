@@ -6,8 +6,8 @@ use axum::extract::{FromRequestParts as _, State};
 use http::request::Parts;
 
 use super::{
-    failed::{TITLE, failed},
-    provider::TokenResponse,
+    failed::failed,
+    provider::{Provider, TokenResponse},
     started::Started,
 };
 use crate::{
@@ -57,12 +57,11 @@ async fn not_started(console: &Console, mut parts: Parts) -> Response {
     if View::from_request_parts(&mut parts, console).await.is_ok() {
         return see("/console");
     }
-    let text = "This sign-in was not begun in this browser, or took over 15 minutes.";
-    *refused(StatusCode::BAD_REQUEST, text, "/console").0
+    *refused(StatusCode::BAD_REQUEST, t::session::NOT_BEGUN_HERE, "/console").0
 }
 
 fn refused(status: StatusCode, text: impl Into<String>, to: &str) -> Refused {
-    Notice::new(status, TITLE, text).again(to).response().into()
+    Notice::new(status, t::session::NOT_SIGNED_IN, text).again(to).response().into()
 }
 
 impl Console {
@@ -75,27 +74,35 @@ impl Console {
     ) -> Result<(String, HeaderValue), Refused> {
         let now = self.0.clock.now();
         let to = &started.to;
-        let code = self.code(query, to).await?;
-        let redirect_uri = self.redirect_uri();
+        let provider = self
+            .provider(&started.issuer)
+            .ok_or_else(|| refused(StatusCode::BAD_REQUEST, t::session::PROVIDER_REMOVED, to))?;
+        // Each provider has its own redirect URI. A malicious provider could otherwise get another
+        // one's code, if that one does not send its issuer (RFC 9700, 4.4.2.2).
+        if parts.uri.path() != provider.callback_path() {
+            return Err(refused(StatusCode::BAD_REQUEST, t::session::OTHER_PROVIDER, to));
+        }
+        let code = code(provider, query, to).await?;
+        let redirect_uri = self.redirect_uri(provider);
         let grant = [
             ("grant_type", "authorization_code"),
             ("code", code),
             ("redirect_uri", &redirect_uri),
             ("code_verifier", &started.verifier),
         ];
-        let given = self.0.provider.tokens(&grant).await;
+        let given = provider.tokens(&grant).await;
         let given = given.map_err(|error| failed(&error, to))?;
-        let id = given.id_token.clone().ok_or_else(|| {
-            refused(StatusCode::BAD_GATEWAY, "The identity provider gave no ID token.", to)
-        })?;
-        let (issuer, client_id) = (self.0.provider.issuer(), &self.0.provider.client.client_id);
+        let id = given
+            .id_token
+            .clone()
+            .ok_or_else(|| refused(StatusCode::BAD_GATEWAY, t::session::NO_ID_TOKEN, to))?;
+        let (issuer, client_id) = (provider.issuer(), &provider.client.client_id);
         let claims = self.0.identity.id_token(&id, issuer, client_id, &started.nonce).await;
-        let claims = claims.map_err(|error| unusable("ID token", &error, to))?;
+        let claims = claims.map_err(|error| unusable(t::session::ID_TOKEN, &error, to))?;
         let authenticated_at = authenticated_at(&claims, &started, now)?;
-        let (caller, tokens) = self.credential(given, id, parts, to).await?;
+        let (caller, tokens) = self.credential(issuer, given, id, parts, to).await?;
         if caller.identity() != format!("{}|{}", claims.iss, claims.sub) {
-            let text = "The identity provider's two tokens are not of the same person.";
-            return Err(refused(StatusCode::BAD_GATEWAY, text, to));
+            return Err(refused(StatusCode::BAD_GATEWAY, t::session::TWO_PEOPLE, to));
         }
         let is_refreshed = tokens.refresh.is_some();
         let session = NewSession {
@@ -108,11 +115,10 @@ impl Console {
         };
         let cookie = self.begin(session, &parts.headers, now).await;
         let cookie = cookie.ok_or_else(|| {
-            let text = "The session cannot be stored at the moment. Try again in a few seconds.";
-            refused(StatusCode::SERVICE_UNAVAILABLE, text, to)
+            refused(StatusCode::SERVICE_UNAVAILABLE, t::session::CANNOT_STORE, to)
         })?;
         tracing::info!(actor.id = caller.actor, "signed in at the console");
-        if !is_refreshed && self.asks_for_refresh_tokens().await {
+        if !is_refreshed && asks_for_refresh_tokens(provider).await {
             let ends = caller.until.map(|until| until.to_rfc3339());
             tracing::warn!(
                 actor.id = caller.actor,
@@ -123,11 +129,6 @@ impl Console {
         Ok((started.to, cookie))
     }
 
-    /// Whether a sign-in requests a refresh token.
-    async fn asks_for_refresh_tokens(&self) -> bool {
-        self.0.provider.metadata().await.is_ok_and(|metadata| metadata.has_offline_access())
-    }
-
     /// The sign-in that this answer belongs to.
     fn started(&self, query: &Pairs, headers: &HeaderMap) -> Option<Started> {
         let state = query.text("state");
@@ -136,36 +137,11 @@ impl Console {
         equal(started.state.as_bytes(), state.as_bytes()).then_some(started)
     }
 
-    /// The answer's code, if it is this provider's (RFC 9207) and not an error.
-    async fn code<'q>(&self, query: &'q Pairs, to: &str) -> Result<&'q str, Refused> {
-        let metadata = self.0.provider.metadata().await;
-        let metadata = metadata.map_err(|error| failed(&error, to))?;
-        let is_named = match query.one("iss") {
-            Some(issuer) => issuer == self.0.provider.issuer(),
-            None => !metadata.authorization_response_iss_parameter_supported,
-        };
-        if !is_named {
-            let text = "The answer did not come from this service's identity provider.";
-            return Err(refused(StatusCode::BAD_REQUEST, text, to));
-        }
-        if let Some(error) = query.one("error") {
-            let about = query.text("error_description");
-            let text = format!("The identity provider did not sign you in: {error}. {about}");
-            return Err(refused(StatusCode::FORBIDDEN, text, to));
-        }
-        let missing = || refused(StatusCode::BAD_REQUEST, "The answer has no code.", to);
-        let code = query.one("code").ok_or_else(missing)?;
-        // A code that no provider would issue isn't sent on: the provider might report it as this service's fault.
-        if code.len() > LONGEST_CODE || !code.bytes().all(|byte| (0x20..0x7F).contains(&byte)) {
-            return Err(refused(StatusCode::BAD_REQUEST, "The answer's code is none.", to));
-        }
-        Ok(code)
-    }
-
     /// The token that the API accepts: the access token, or the ID token if the provider's access
     /// tokens are not for the API.
     async fn credential(
         &self,
+        issuer: &str,
         given: TokenResponse,
         id: String,
         parts: &Parts,
@@ -174,7 +150,7 @@ impl Console {
         let TokenResponse { access_token, refresh_token: refresh, id_token: _ } = given;
         let error = match self.identify(&access_token, parts).await {
             Ok(caller) if is_person(&caller) => {
-                let tokens = self.first_tokens(&caller, access_token, refresh);
+                let tokens = first_tokens(issuer, &caller, access_token, refresh);
                 return Ok((caller, tokens));
             }
             Ok(_) => IdentityError::Unreadable,
@@ -184,17 +160,11 @@ impl Console {
         let is_other = matches!(error, IdentityError::Token(_) | IdentityError::Unreadable);
         match self.identify(&id, parts).await {
             Ok(caller) if is_other && is_person(&caller) => {
-                let tokens = self.first_tokens(&caller, id, refresh);
+                let tokens = first_tokens(issuer, &caller, id, refresh);
                 Ok((caller, Tokens { is_id_token: true, ..tokens }))
             }
-            _ => Err(unusable("access token", &error, to)),
+            _ => Err(unusable(t::session::ACCESS_TOKEN, &error, to)),
         }
-    }
-
-    /// The tokens of a session that begins with an access token.
-    fn first_tokens(&self, caller: &Caller, api: String, refresh: Option<String>) -> Tokens {
-        let issuer = self.0.provider.issuer().to_owned();
-        Tokens { api, refresh, is_id_token: false, role: Some(role_of(caller)), issuer }
     }
 
     /// Stores a session under a new cookie. The browser's earlier session ends.
@@ -215,29 +185,59 @@ impl Console {
     }
 }
 
+/// Whether a sign-in requests a refresh token.
+async fn asks_for_refresh_tokens(provider: &Provider) -> bool {
+    provider.metadata().await.is_ok_and(|metadata| metadata.has_offline_access())
+}
+
+/// The answer's code, if it is this provider's (RFC 9207) and not an error. The code of another
+/// provider must not be sent to this one.
+async fn code<'q>(provider: &Provider, query: &'q Pairs, to: &str) -> Result<&'q str, Refused> {
+    let metadata = provider.metadata().await;
+    let metadata = metadata.map_err(|error| failed(&error, to))?;
+    let is_named = match query.one("iss") {
+        Some(issuer) => issuer == provider.issuer(),
+        None => !metadata.authorization_response_iss_parameter_supported,
+    };
+    if !is_named {
+        return Err(refused(StatusCode::BAD_REQUEST, t::session::OTHER_PROVIDER, to));
+    }
+    if let Some(error) = query.one("error") {
+        let text = t::session::refused(error, query.text("error_description"));
+        return Err(refused(StatusCode::FORBIDDEN, text, to));
+    }
+    let missing = || refused(StatusCode::BAD_REQUEST, t::session::NO_CODE, to);
+    let code = query.one("code").ok_or_else(missing)?;
+    // A code that no provider would issue isn't sent on: the provider might report it as this service's fault.
+    if code.len() > LONGEST_CODE || !code.bytes().all(|byte| (0x20..0x7F).contains(&byte)) {
+        return Err(refused(StatusCode::BAD_REQUEST, t::session::INVALID_CODE, to));
+    }
+    Ok(code)
+}
+
+/// The tokens of a session that begins with an access token.
+fn first_tokens(issuer: &str, caller: &Caller, api: String, refresh: Option<String>) -> Tokens {
+    let (role, issuer) = (Some(role_of(caller)), issuer.to_owned());
+    Tokens { api, refresh, is_id_token: false, role, issuer }
+}
+
 /// The page for a provider's token that is not valid for this service. It describes the remedy.
 fn unusable(token: &str, error: &IdentityError, to: &str) -> Refused {
     tracing::warn!(%error, token, "failed to complete a sign-in at the console");
     let (status, remedy) = match error {
         IdentityError::Unavailable => {
-            (StatusCode::SERVICE_UNAVAILABLE, "Try again in a few seconds.")
+            (StatusCode::SERVICE_UNAVAILABLE, t::session::IN_A_FEW_SECONDS)
         }
-        IdentityError::Forbidden(_) => (
-            StatusCode::FORBIDDEN,
-            "Sign in as somebody else, or ask an administrator of your tenant.",
-        ),
-        error if *error == OTHER_SIGN_IN => (StatusCode::BAD_REQUEST, "Sign in again."),
-        _ => (
-            StatusCode::BAD_GATEWAY,
-            "Whoever runs this service can compare `identity.audience` and `console.client_id` with the provider's \
-             settings: docs/operations/sign-in.md lists the claims of its tokens.",
-        ),
+        IdentityError::Forbidden(_) => (StatusCode::FORBIDDEN, t::session::AS_OTHER),
+        error if *error == OTHER_SIGN_IN => (StatusCode::BAD_REQUEST, t::session::AGAIN),
+        _ => (StatusCode::BAD_GATEWAY, t::session::CHECK_AUDIENCE),
     };
-    let text = format!("The provider's {token} was not accepted: {error}. {remedy}");
+    let text = t::session::token_refused(token, error, remedy);
     match error {
-        IdentityError::Forbidden(_) => {
-            Notice::new(status, TITLE, text).for_somebody_else(to).response().into()
-        }
+        IdentityError::Forbidden(_) => Notice::new(status, t::session::NOT_SIGNED_IN, text)
+            .for_somebody_else(to)
+            .response()
+            .into(),
         _ => refused(status, text, to),
     }
 }
@@ -253,9 +253,6 @@ fn authenticated_at(
     match confirmed {
         Some(at) if !started.fresh || started.precedes(at) => Ok(at.min(now)),
         None if !started.fresh => Ok(now),
-        _ => {
-            let text = "You had to sign in again, but the identity provider did not confirm it.";
-            Err(refused(StatusCode::FORBIDDEN, text, &started.to))
-        }
+        _ => Err(refused(StatusCode::FORBIDDEN, t::session::NOT_CONFIRMED, &started.to)),
     }
 }

@@ -1,7 +1,7 @@
 //! The end of a session: the person signs out here, or at the provider, which notifies this service
 //! (OIDC Back-Channel Logout 1.0).
 
-use authority_api::identity::Error as IdentityError;
+use authority_api::identity::{Error as IdentityError, LogoutClaims};
 use axum::{body::Bytes, extract::State};
 use chrono::TimeDelta;
 use serde_json::json;
@@ -22,12 +22,11 @@ pub(super) async fn sign_out(Posted { view, .. }: Posted) -> Response {
     let console = view.console.clone();
     if let Err(error) = console.0.sessions.end(view.session.digest).await {
         tracing::warn!(%error, "failed to end a console session");
-        let text = "The session cannot be ended at the moment. Try again, or close the browser.";
-        return Notice::new(StatusCode::SERVICE_UNAVAILABLE, "You are still signed in", text)
-            .response();
+        let (title, text) = (t::session::STILL_SIGNED_IN, t::session::NOT_ENDED);
+        return Notice::new(StatusCode::SERVICE_UNAVAILABLE, title, text).response();
     }
     // A page instead of a redirect, because the form's policy also applies to redirects.
-    let notice = match console.end_session_url().await {
+    let notice = match console.end_session_url(&view.session.tokens.issuer).await {
         Some(url) => signed_out().onward(url),
         None => signed_out(),
     };
@@ -48,23 +47,39 @@ pub(super) async fn done(State(console): State<Console>, headers: HeaderMap) -> 
 }
 
 fn signed_out() -> Notice {
-    let text = "This browser has no data of this session.";
-    Notice::new(StatusCode::OK, "You are signed out", text)
+    Notice::new(StatusCode::OK, t::session::SIGNED_OUT, t::session::NO_DATA_LEFT)
 }
 
 impl Console {
     /// The provider's address for signing out (OIDC RP-Initiated Logout 1.0), if there is one. It has no
     /// `id_token_hint`: the ID token may be a credential of the API, and an address is kept in the browser's history
     /// and in the provider's log. The provider may ask the person for confirmation.
-    async fn end_session_url(&self) -> Option<String> {
-        let metadata = self.0.provider.metadata().await.ok()?;
+    async fn end_session_url(&self, issuer: &str) -> Option<String> {
+        let provider = self.provider(issuer)?;
+        let metadata = provider.metadata().await.ok()?;
         let endpoint = metadata.end_session_endpoint.as_ref()?;
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.extend_pairs([
-            ("client_id", self.0.provider.client.client_id.as_str()),
+            ("client_id", provider.client.client_id.as_str()),
             ("post_logout_redirect_uri", &format!("{}{DONE}", self.0.public_url)),
         ]);
         Some(with_query(endpoint, &query.finish()))
+    }
+
+    /// The claims of a logout token of one of the providers.
+    async fn logout_claims(&self, token: &str) -> Result<LogoutClaims, IdentityError> {
+        let mut refused = IdentityError::Unreadable;
+        for provider in &self.0.providers {
+            let (issuer, client_id) = (provider.issuer(), &provider.client.client_id);
+            match self.0.identity.logout_token(token, issuer, client_id).await {
+                Ok(claims) => return Ok(claims),
+                // The token may be this provider's.
+                Err(IdentityError::Unavailable) => refused = IdentityError::Unavailable,
+                Err(error) if refused != IdentityError::Unavailable => refused = error,
+                Err(_) => {}
+            }
+        }
+        Err(refused)
     }
 }
 
@@ -82,11 +97,9 @@ pub(super) async fn back_channel(State(console): State<Console>, body: Bytes) ->
     };
     let form = Pairs::read(&body);
     let Some(token) = form.one("logout_token") else {
-        return answer(StatusCode::BAD_REQUEST, "send one `logout_token`".to_owned());
+        return answer(StatusCode::BAD_REQUEST, t::session::SEND_LOGOUT_TOKEN.to_owned());
     };
-    let provider = &console.0.provider;
-    let (issuer, client_id) = (provider.issuer(), &provider.client.client_id);
-    let claims = match console.0.identity.logout_token(token, issuer, client_id).await {
+    let claims = match console.logout_claims(token).await {
         Ok(claims) => claims,
         Err(error @ IdentityError::Unavailable) => {
             return answer(StatusCode::SERVICE_UNAVAILABLE, error.to_string());
@@ -118,7 +131,7 @@ pub(super) async fn back_channel(State(console): State<Console>, body: Bytes) ->
         }
         Err(error) => {
             tracing::error!(%error, "failed to end console sessions by a logout token");
-            answer(StatusCode::SERVICE_UNAVAILABLE, "try again".to_owned())
+            answer(StatusCode::SERVICE_UNAVAILABLE, t::session::LOGOUT_AGAIN.to_owned())
         }
     }
 }

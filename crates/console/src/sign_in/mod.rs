@@ -5,20 +5,20 @@
 //! Tokens are verified like the API's own.
 
 mod callback;
+mod choice;
 mod failed;
 mod logout;
 pub(crate) mod provider;
 mod started;
 
 use axum::{extract::State, response::Redirect, routing::post};
-use failed::{TITLE, failed};
-use provider::{Metadata, with_query};
+use failed::failed;
+use http::request::Parts;
+use provider::{CALLBACK, Metadata, Provider, with_query};
 use started::{Started, own_path};
 
 use crate::{kit::prelude::*, session::Cookie};
 
-/// The path to which the provider redirects people after the sign-in.
-const CALLBACK: &str = "/console/sign-in/callback";
 /// The address at which the provider reports the end of a session.
 const BACK_CHANNEL: &str = "/console/back-channel-logout";
 
@@ -26,6 +26,7 @@ pub(crate) fn router() -> Router<Console> {
     Router::new()
         .route("/console/sign-in", get(start))
         .route(CALLBACK, get(callback::arrive))
+        .route(&format!("{CALLBACK}/{{name}}"), get(callback::arrive))
         // Returns when the session ends, and keeps it alive.
         .route("/console/session", get(async |view: View| view.session_ends()))
         .route("/console/sign-out", post(logout::sign_out))
@@ -33,35 +34,39 @@ pub(crate) fn router() -> Router<Console> {
         .route(BACK_CHANNEL, post(logout::back_channel))
 }
 
-/// `GET /console/sign-in?to=…`: redirects to the provider. With `fresh`, the person must sign in again; with
-/// `switch`, as somebody else.
-async fn start(State(console): State<Console>, query: Pairs, headers: HeaderMap) -> Response {
+/// `GET /console/sign-in?to=…`: redirects to the provider, or shows the providers if there are several and none is
+/// chosen with `issuer`. With `fresh`, the person must sign in again; with `switch`, as somebody else.
+async fn start(State(console): State<Console>, query: Pairs, mut parts: Parts) -> Response {
     let to = own_path(query.one("to"));
-    if let Some(url) = console.elsewhere(&headers, &to) {
+    if let Some(url) = console.elsewhere(&parts.headers, &to) {
         return Redirect::to(&url).into_response();
     }
-    let metadata = match console.0.provider.metadata().await {
+    let Some(provider) = choice::chosen(&console, &query, &mut parts).await else {
+        return choice::shown(&console, &query, &to);
+    };
+    let headers = &parts.headers;
+    let metadata = match provider.metadata().await {
         Ok(metadata) => metadata,
         Err(error) => return failed(&error, &to),
     };
     let fresh = query.one("fresh").is_some();
-    let started = Started::new(to, fresh, console.0.clock.now());
+    let started = Started::new(provider.issuer(), to, fresh, console.0.clock.now());
     let sealed = started.ok().and_then(|started| {
         let value = started.sealed(&console.0.sessions.keys)?;
         Some((console.0.cookies.set(Cookie::SignIn(&started.state), &value)?, started))
     });
     let Some((cookie, started)) = sealed else {
-        let text = "The sign-in cannot begin; try again in a few seconds.";
-        return Notice::new(StatusCode::SERVICE_UNAVAILABLE, TITLE, text).response();
+        let (title, text) = (t::session::NOT_SIGNED_IN, t::session::CANNOT_BEGIN);
+        return Notice::new(StatusCode::SERVICE_UNAVAILABLE, title, text).response();
     };
     let prompt = match query.one("switch") {
         _ if started.fresh => Some("login"),
         Some(_) => Some(choice_of_account(&metadata.prompt_values_supported)),
         None => None,
     };
-    let mut answer = see(&console.authorization_url(&metadata, &started, prompt));
+    let mut answer = see(&console.authorization_url(provider, &metadata, &started, prompt));
     answer.headers_mut().insert(header::SET_COOKIE, cookie);
-    for old in console.old_sign_ins(&headers) {
+    for old in console.old_sign_ins(headers) {
         answer.headers_mut().append(header::SET_COOKIE, old);
     }
     answer
@@ -95,8 +100,8 @@ impl Console {
         old.filter_map(|(name, _)| cookies.remove_named(name)).collect()
     }
 
-    fn redirect_uri(&self) -> String {
-        format!("{}{CALLBACK}", self.0.public_url)
+    fn redirect_uri(&self, provider: &Provider) -> String {
+        format!("{}{}", self.0.public_url, provider.callback_path())
     }
 
     /// The same page at `listen.public_url`, if the browser uses another name of this machine, as is
@@ -109,6 +114,7 @@ impl Console {
 
     fn authorization_url(
         &self,
+        provider: &Provider,
         metadata: &Metadata,
         started: &Started,
         prompt: Option<&str>,
@@ -118,15 +124,15 @@ impl Console {
         if metadata.has_offline_access() {
             scope.push_str(" offline_access");
         }
-        for more in &self.0.provider.client.scopes {
+        for more in &provider.client.scopes {
             scope.push(' ');
             scope.push_str(more);
         }
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.extend_pairs([
             ("response_type", "code"),
-            ("client_id", &self.0.provider.client.client_id),
-            ("redirect_uri", &self.redirect_uri()),
+            ("client_id", &provider.client.client_id),
+            ("redirect_uri", &self.redirect_uri(provider)),
             ("scope", &scope),
             ("state", &started.state),
             ("nonce", &started.nonce),
@@ -149,7 +155,8 @@ mod tests {
     #[test]
     fn the_page_names_every_uri_that_the_provider_must_allow() {
         let page = include_str!("../../../../docs/operations/sign-in.md");
-        for path in [CALLBACK, logout::DONE, BACK_CHANNEL] {
+        let of_another = format!("{CALLBACK}/<name>");
+        for path in [CALLBACK, &of_another, logout::DONE, BACK_CHANNEL] {
             let uri = format!("`<public_url>{path}`");
             assert!(page.contains(&uri), "{uri}");
         }

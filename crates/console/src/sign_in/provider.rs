@@ -14,13 +14,15 @@ use parking_lot::RwLock;
 use serde::Deserialize;
 use tower::ServiceExt;
 
-use crate::kit::query::encoded;
+use crate::{kit::query::encoded, texts as t};
 
 /// The provider's metadata is read again after this time.
 const REFRESHED: TimeDelta = TimeDelta::hours(1);
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest answer, in bytes.
 const LARGEST: usize = 256 * 1024;
+/// The path to which the first provider redirects people after the sign-in.
+pub(super) const CALLBACK: &str = "/console/sign-in/callback";
 const FORM: &str = "application/x-www-form-urlencoded";
 
 /// A provider's metadata (OIDC Discovery 1.0).
@@ -61,15 +63,15 @@ pub(crate) struct TokenResponse {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// It does not respond, or reports that it is unavailable.
-    #[error("the identity provider is not available: {0}")]
+    #[error("{}", t::session::away(.0))]
     Away(String),
-    #[error("the identity provider's {0}")]
+    #[error("{}", t::session::answered(.0))]
     Answer(String),
     /// The code or the refresh token is spent, expired or withdrawn (`invalid_grant` of RFC 6749, 5.2).
-    #[error("the identity provider refused: {0}")]
+    #[error("{}", t::session::provider_refused(.0))]
     InvalidGrant(String),
     /// Another part of the request was refused, such as the client's own secret.
-    #[error("the identity provider refused: {0}")]
+    #[error("{}", t::session::provider_refused(.0))]
     Refused(String),
 }
 
@@ -82,6 +84,8 @@ pub(crate) enum Transport {
 
 /// The console's client at a provider.
 pub(crate) struct Client {
+    /// The provider's name in `console.issuers`; `None` for the first provider.
+    pub(crate) name: Option<String>,
     pub(crate) client_id: String,
     pub(crate) client_secret: Option<Secret>,
     /// Scopes that a sign-in requests besides the usual ones.
@@ -109,7 +113,7 @@ impl Provider {
             .connect_timeout(TIMEOUT)
             .redirect(reqwest::redirect::Policy::none())
             .build()
-            .map_err(|error| format!("no HTTP client: {error}"))?;
+            .map_err(t::session::no_client)?;
         let transport = Transport::Http(http);
         Ok(Self { issuer, client, transport, clock, known: RwLock::default() })
     }
@@ -133,7 +137,7 @@ impl Provider {
             authorization_response_iss_parameter_supported: true,
         };
         let (client_id, scopes) = (client_id.to_owned(), Vec::new());
-        let client = Client { client_id, client_secret: None, scopes };
+        let client = Client { name: None, client_id, client_secret: None, scopes };
         let known = RwLock::new(Some((Arc::new(metadata), DateTime::<Utc>::MAX_UTC)));
         let transport = Transport::InProcess(router);
         Self { issuer: issuer.to_owned(), client, transport, clock, known }
@@ -141,6 +145,14 @@ impl Provider {
 
     pub(crate) fn issuer(&self) -> &str {
         &self.issuer
+    }
+
+    /// The path to which it redirects people after the sign-in.
+    pub(super) fn callback_path(&self) -> String {
+        match &self.client.name {
+            Some(name) => format!("{CALLBACK}/{name}"),
+            None => CALLBACK.to_owned(),
+        }
     }
 
     /// The provider's metadata; the last known metadata while it does not respond.
@@ -161,12 +173,12 @@ impl Provider {
         let url = format!("{}/.well-known/openid-configuration", self.issuer.trim_end_matches('/'));
         let (status, body) = self.send(Request::get(url), Bytes::new()).await?;
         if status != StatusCode::OK {
-            return Err(Error::Answer(format!("description is answered with {status}")));
+            return Err(Error::Answer(t::session::description_status(status)));
         }
         let metadata: Metadata = serde_json::from_slice(&body)
-            .map_err(|error| Error::Answer(format!("description cannot be read: {error}")))?;
+            .map_err(|error| Error::Answer(t::session::description_unreadable(error)))?;
         if metadata.issuer != self.issuer {
-            let text = format!("description names another issuer, `{}`", metadata.issuer);
+            let text = t::session::other_issuer(&metadata.issuer);
             return Err(Error::Answer(text));
         }
         let metadata = Arc::new(metadata);
@@ -183,7 +195,7 @@ impl Provider {
             return Err(refusal(status, &body));
         }
         serde_json::from_slice(&body)
-            .map_err(|error| Error::Answer(format!("tokens cannot be read: {error}")))
+            .map_err(|error| Error::Answer(t::session::tokens_unreadable(error)))
     }
 
     /// The request for a grant, with the client's own credential, and its form.
@@ -229,7 +241,7 @@ impl Provider {
             Transport::Http(http) => over_http(http, request).await?,
         };
         if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
-            return Err(Error::Away(format!("it answered {status}")));
+            return Err(Error::Away(t::session::status(status)));
         }
         Ok((status, body))
     }
@@ -256,7 +268,7 @@ async fn over_http(
     let (status, mut body) = (answer.status(), Vec::new());
     while let Some(chunk) = answer.chunk().await.map_err(away)? {
         if body.len() + chunk.len() > LARGEST {
-            return Err(Error::Answer("answer is over 256 KiB".to_owned()));
+            return Err(Error::Answer(t::session::TOO_LARGE.to_owned()));
         }
         body.extend_from_slice(&chunk);
     }

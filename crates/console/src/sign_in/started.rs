@@ -19,6 +19,8 @@ pub(super) struct Started {
     pub(super) nonce: String,
     /// The secret of PKCE (RFC 7636). The code is useless without it.
     pub(super) verifier: String,
+    /// The issuer at which the person signs in. An answer of another provider is refused.
+    pub(super) issuer: String,
     /// The page that was asked for.
     pub(super) to: String,
     /// Whether the person must prove anew who they are.
@@ -27,10 +29,16 @@ pub(super) struct Started {
 }
 
 impl Started {
-    pub(super) fn new(to: String, fresh: bool, now: DateTime<Utc>) -> Result<Self, Error> {
+    pub(super) fn new(
+        issuer: &str,
+        to: String,
+        fresh: bool,
+        now: DateTime<Utc>,
+    ) -> Result<Self, Error> {
         let text = || Ok::<_, Error>(URL_SAFE_NO_PAD.encode(random::<32>()?));
         let (state, nonce, verifier) = (text()?, text()?, text()?);
-        Ok(Self { state, nonce, verifier, to, fresh, began_at: now.timestamp() })
+        let (issuer, began_at) = (issuer.to_owned(), now.timestamp());
+        Ok(Self { state, nonce, verifier, issuer, to, fresh, began_at })
     }
 
     /// The `code_challenge` of the method S256.
