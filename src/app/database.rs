@@ -61,7 +61,7 @@ impl Database {
             wait(&serving, config).await?;
         }
         if !config.production() {
-            environment::refuse_productions(&serving).await?;
+            environment::refuse_others(&serving).await?;
         }
         let migrated = if config.production() {
             Vec::new()
@@ -69,7 +69,7 @@ impl Database {
             // If the login may not migrate, the checks below find out whether a migration is
             // needed.
             let owner = logins.owner(config).await?;
-            environment::refuse_productions(owner).await?;
+            environment::refuse_others(owner).await?;
             if may_migrate(owner).await? {
                 run(owner, &serving, config).await?.versions
             } else {
@@ -94,7 +94,7 @@ impl Database {
         let logins = Logins::of(config).await?;
         let owner = logins.owner(config).await?;
         if !config.production() {
-            environment::refuse_productions(owner).await?;
+            environment::refuse_others(owner).await?;
         }
         let serving = logins.serving.as_ref().unwrap_or(owner);
         let migrated = run(owner, serving, config).await?;

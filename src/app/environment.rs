@@ -2,7 +2,8 @@
 //!
 //! Development signs tokens with its own key, and the demonstration's people and API keys are not
 //! secret. Neither belongs in production. Production refuses a database with traces of development.
-//! Development refuses a database that production has used, before any change or migration.
+//! Development refuses a database that production has used, and a database of another application,
+//! before any change or migration.
 
 use authority_store::{self as store, Address, Db, RunQueryDsl, Scope, Store, locks};
 use diesel::{
@@ -26,6 +27,11 @@ pub enum Error {
          DELETE FROM production_use"
     )]
     Production,
+    #[error(
+        "development refuses the database {0}, since it has tables of another application; unset DATABASE_URL, or set \
+         it to an empty database"
+    )]
+    OtherApplication(String),
 }
 
 /// Finds traces of development.
@@ -114,18 +120,33 @@ struct Answer {
     yes: bool,
 }
 
-/// Refuses a database that production has used. This works with any version of the schema.
+/// Whether the database has tables, but no table of this service. Many applications use
+/// `DATABASE_URL`, and a shell may have another application's. Tables of extensions do not count.
+const IS_OTHERS: &str = "\
+     SELECT to_regclass('public.migration_digests') IS NULL AND EXISTS ( \
+       SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+       WHERE c.relkind IN ('r', 'p') AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_' \
+         AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass \
+                         AND d.objid = c.oid AND d.deptype = 'e')) AS yes";
+
+/// Refuses a database that production or another application has used. This works with any version
+/// of the schema.
 ///
 /// # Errors
-/// [`Error::Production`], or the database is unavailable.
-pub(super) async fn refuse_productions(login: &Address) -> Result<(), Error> {
+/// [`Error::Production`], [`Error::OtherApplication`], or the database is unavailable.
+pub(super) async fn refuse_others(login: &Address) -> Result<(), Error> {
     let mut db = login.connect().await.map_err(store::Error::from)?;
-    for question in [IS_KNOWN, IS_PRODUCTION] {
-        let answer: Answer =
-            diesel::sql_query(question).get_result(&mut db).await.map_err(store::Error::from)?;
-        if !answer.yes {
-            return Ok(());
-        }
+    if holds(&mut db, IS_KNOWN).await? {
+        return if holds(&mut db, IS_PRODUCTION).await? { Err(Error::Production) } else { Ok(()) };
     }
-    Err(Error::Production)
+    if holds(&mut db, IS_OTHERS).await? {
+        return Err(Error::OtherApplication(login.shown()));
+    }
+    Ok(())
+}
+
+async fn holds(db: &mut Db, question: &'static str) -> Result<bool, Error> {
+    let answer: Answer =
+        diesel::sql_query(question).get_result(db).await.map_err(store::Error::from)?;
+    Ok(answer.yes)
 }

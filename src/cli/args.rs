@@ -13,6 +13,9 @@ use clap_complete::Shell;
 
 use super::listen::Listen;
 
+const SECOND_SERVER: &str = "A second server on this machine needs its own --data-dir and --listen, and its own \
+                             address for metrics: AGENT_AUTHORITY__LISTEN__OPS=127.0.0.1:9465";
+
 /// Decides whether an AI agent's action is permitted, explains why, and proves it.
 #[derive(Debug, Parser)]
 #[command(name = "agent-authority", version, propagate_version = true)]
@@ -22,7 +25,8 @@ pub(super) struct Args {
     /// Address for gRPC, gRPC-web and REST [default: 127.0.0.1:8080]
     #[arg(long, global = true, value_name = "ADDR")]
     listen: Option<SocketAddr>,
-    /// Folder of the service's own Postgres and development keys [default: .agent-authority]
+    /// Folder of the service's own Postgres and development keys [default: .agent-authority; of
+    /// `dev`: a folder of the user]
     #[arg(long, global = true, value_name = "DIR")]
     data_dir: Option<PathBuf>,
     /// Settings in TOML
@@ -44,6 +48,7 @@ pub(super) enum Command {
     /// Run the service (also without any command)
     Serve,
     /// Run a development server, by default with its data in the user's data folder
+    #[command(after_help = SECOND_SERVER)]
     Dev,
     /// Print a JWT of the development identity provider
     #[command(subcommand)]

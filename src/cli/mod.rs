@@ -15,7 +15,9 @@ mod tests;
 use std::process::ExitCode;
 
 use agent_authority::telemetry;
-use authority_cli::{CommandOutput, Confirm, Connector, Failure, health, print, runtime};
+use authority_cli::{
+    CommandOutput, Confirm, Connector, Failure, health, print, runtime, with_huge_pages,
+};
 use authority_config::Config;
 use clap::{CommandFactory, Parser};
 use futures_util::FutureExt;
@@ -24,7 +26,8 @@ use args::{ApiKey, Args, Command, Keys, Seed};
 
 /// Runs the command; the exit code is 0, 1 for a failure, 2 for wrong usage or settings.
 pub(crate) fn run() -> ExitCode {
-    let args = match Args::try_parse() {
+    // Only the server needs much memory.
+    let args = match with_huge_pages(false, Args::try_parse) {
         Ok(args) => args,
         Err(error) => {
             // Printing fails if the terminal is gone. The error is then lost.
