@@ -17,6 +17,7 @@ use crate::{
     path::{ALWAYS, input, is_covered, leaves, quoted, value_at},
     schema::resolved,
     table::{table, text},
+    texts as t,
     title::{self, in_title},
 };
 
@@ -49,10 +50,11 @@ pub fn fill(request: &Map<String, Value>, declared: &Declaration) -> ApprovalPre
     let context = request.get("context").and_then(Value::as_object).unwrap_or(&empty);
     let named = |member: &str| request.get(member).and_then(Value::as_str).unwrap_or_default();
     let agent = named("subject").rsplit(':').next().unwrap_or_default();
-    let mut filled = ApprovalPresentation {
-        title: format!("{agent} wants to run {}", named("action")),
+    let general = ApprovalPresentation {
+        title: t::wants_to_run(agent, named("action")),
         ..ApprovalPresentation::default()
     };
+    let mut filled = general.clone();
     let filler = Filler {
         context,
         declared,
@@ -60,11 +62,29 @@ pub fn fill(request: &Map<String, Value>, declared: &Declaration) -> ApprovalPre
         is_shell: named("action") == SHELL.0,
     };
     match &declared.presentation {
-        Some(presentation) => filler.declared(presentation, &mut filled),
+        Some(presentation) => {
+            filler.declared(presentation, &mut filled);
+            // With paths that lead nowhere, such as those of another `input_at`, people would see
+            // less than without a declaration. The declared title is not for fields that an agent
+            // chose.
+            if declares_paths(presentation) && shows_nothing(&filled) {
+                filled = general;
+                filler.all(&mut filled);
+            }
+        }
         None => filler.all(&mut filled),
     }
     filled.mixed_letters = mixed_letters(&format!("{} {}", filled.title, filled.decline_title));
     filled
+}
+
+fn declares_paths(presentation: &ToolPresentation) -> bool {
+    let ToolPresentation { facts, lists, agent_words, .. } = presentation;
+    !(facts.is_empty() && lists.is_empty() && agent_words.is_empty())
+}
+
+fn shows_nothing(filled: &ApprovalPresentation) -> bool {
+    filled.facts.is_empty() && filled.lists.is_empty() && filled.agent_words.is_empty()
 }
 
 /// Returns the version of a presentation: `sha256:` and its digest.
@@ -155,7 +175,7 @@ impl<'a> Filler<'a> {
             filled.facts.push(fact(path, &declared.label, value));
         }
         if let Some(value) = self.differing(path) {
-            let (own, label) = (argument(path), format!("{} in arguments", declared.label));
+            let (own, label) = (argument(path), t::in_arguments(&declared.label));
             filled.facts.push(fact(&own, &label, value));
             shown.insert(own);
             if path == "amount" {
@@ -250,7 +270,7 @@ impl<'a> Filler<'a> {
             match (value, &amount) {
                 (_, Some(_)) if name == "currency" => {}
                 (_, Some(amount)) if name == "amount" => {
-                    filled.facts.push(named(&path, "Amount", amount.plain()));
+                    filled.facts.push(named(&path, t::AMOUNT, amount.plain()));
                 }
                 (Value::Object(fields), _) if !fields.is_empty() => {
                     self.add_all(fields, &format!("{path}."), inner, filled);
@@ -259,7 +279,7 @@ impl<'a> Filler<'a> {
                     self.add_table(&path, items, inner, filled);
                 }
                 (Value::String(command), _) if self.is_shell && path == SHELL.1 => {
-                    let command = named(&path, "Command", command.clone());
+                    let command = named(&path, t::COMMAND, command.clone());
                     filled.facts.insert(0, ApprovalFact { block: true, ..command });
                 }
                 (Value::String(words), _) if words.chars().count() > SHORT => {
@@ -431,6 +451,26 @@ mod tests {
         assert_eq!(table.total, None, "one item has no number");
         assert_eq!(filled.agent_words[0].value, "approved by CFO");
         assert_eq!(filled.not_shown, 1, "the cost centre");
+    }
+
+    #[test]
+    fn a_declaration_whose_paths_lead_nowhere_hides_nothing() {
+        let context = json!({"arguments": {"to": "jane@example.org", "subject": "Your order"}});
+        let presentation = ToolPresentation {
+            decline_title: Some("Payment".to_owned()),
+            language: Some("en".to_owned()),
+            translations: vec![PresentedTitle {
+                language: "de".to_owned(),
+                title: "Zahlen".to_owned(),
+                decline_title: None,
+            }],
+            ..presentation("Pay")
+        };
+        let declared = Declaration { presentation: Some(presentation), ..Declaration::default() };
+        let filled = fill(&request(&context), &declared);
+        assert_eq!(filled, fill(&request(&context), &Declaration::default()));
+        assert_eq!(filled.title, "invoice-bot wants to run payment.execute");
+        assert_eq!((facts(&filled).len(), filled.not_shown), (2, 0), "{filled:#?}");
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod schema;
 mod searched;
 mod sum;
 mod table;
+mod texts;
 mod title;
 mod typed_amount;
 

@@ -10,12 +10,11 @@ use crate::{
     letters::mixed_letters,
     path::{is_covered, leaves, quoted, value_at},
     sum::sum,
+    texts as t,
 };
 
 /// The maximum number of rows. More are counted as not shown.
 const MOST_ROWS: usize = 200;
-/// The column of the fields that no other column shows.
-const OTHERS: &str = "Other fields";
 
 /// The items of a list as a table. `total` is a column: its sum stands below.
 ///
@@ -37,7 +36,7 @@ pub(crate) fn table(
     let mut heads: Vec<String> = columns.iter().map(|column| label(column)).collect();
     let mut total = total.and_then(|column| totals(items, columns, column));
     if has_others {
-        heads.push(OTHERS.to_owned());
+        heads.push(t::OTHER_FIELDS.to_owned());
         total.iter_mut().for_each(|cells| cells.push(String::new()));
         rows.iter_mut().for_each(|(cells, others)| cells.push(std::mem::take(others)));
     }

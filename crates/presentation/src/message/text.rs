@@ -6,6 +6,8 @@ use authority_decision::hidden::is_hidden;
 use authority_model::proto::approval::{ApprovalFact, ApprovalPresentation};
 use chrono::{DateTime, Utc};
 
+use crate::texts as t;
+
 /// The maximum number of facts in a message. The page of the request has all of them.
 const MOST_FACTS: usize = 12;
 /// The maximum number of characters of a value and of a label.
@@ -60,10 +62,10 @@ impl MessageText {
         let mut add =
             |label: &str, value: &str| lines.push((label.to_owned(), line(value, LONGEST)));
         if let Some(facts) = message.facts {
-            add("Request", &marked(&facts.title, &facts.mixed_letters));
+            add(t::REQUEST, &marked(&facts.title, &facts.mixed_letters));
         }
-        add("Action", message.action);
-        add("Agent", message.agent);
+        add(t::ACTION, message.action);
+        add(t::AGENT, message.agent);
         if message.kind == MessageKind::Asked {
             for fact in message.facts.iter().flat_map(|facts| &facts.facts).take(MOST_FACTS) {
                 let ApprovalFact { label, value, mixed_letters, .. } = fact;
@@ -72,32 +74,32 @@ impl MessageText {
             let left =
                 message.facts.map_or(0, |facts| facts.facts.len().saturating_sub(MOST_FACTS));
             if left > 0 {
-                add("Further facts", &left.to_string());
+                add(t::FURTHER_FACTS, &left.to_string());
             }
         }
-        add("Asked", &time(message.asked_at));
+        add(t::ASKED, &time(message.asked_at));
         match message.kind {
             MessageKind::Asked => {
-                add("Expires", &time(message.expires_at));
-                add("Who decides", &deciders(message));
+                add(t::EXPIRES, &time(message.expires_at));
+                add(t::WHO_DECIDES, &deciders(message));
             }
-            MessageKind::Lapsed => add("Expired", &time(message.expires_at)),
+            MessageKind::Lapsed => add(t::EXPIRED, &time(message.expires_at)),
         }
         let heading = match message.kind {
-            MessageKind::Asked => "A request waits for approval",
-            MessageKind::Lapsed => "A request expired without a decision",
+            MessageKind::Asked => t::REQUEST_WAITS,
+            MessageKind::Lapsed => t::REQUEST_EXPIRED,
         };
-        Self { heading, lines, link: message.link.to_owned(), link_text: "Open the request" }
+        Self { heading, lines, link: message.link.to_owned(), link_text: t::OPEN_REQUEST }
     }
 
     /// The message by which a person tests a channel. `link` is the URL of the channels' page.
     pub fn test(link: &str) -> Self {
-        let lines = [("Channel", "Messages about approvals arrive here.")];
+        let lines = [(t::CHANNEL, t::MESSAGES_ARRIVE)];
         Self {
-            heading: "Test message",
+            heading: t::TEST_MESSAGE,
             lines: lines.map(|(label, value)| (label.to_owned(), value.to_owned())).into(),
             link: link.to_owned(),
-            link_text: "Open the channels",
+            link_text: t::OPEN_CHANNELS,
         }
     }
 }
@@ -130,7 +132,7 @@ fn marked(value: &str, mixed_letters: &str) -> String {
     if mixed_letters.is_empty() {
         return value;
     }
-    format!("{value} (letters of another script: {mixed_letters})")
+    t::with_mixed_letters(&value, mixed_letters)
 }
 
 fn time(at: DateTime<Utc>) -> String {
@@ -139,21 +141,18 @@ fn time(at: DateTime<Utc>) -> String {
 
 /// `2 people in the role admin, approver or legal; among them legal`.
 fn deciders(message: &Message<'_>) -> String {
-    let people = if message.needed == 1 { "one person" } else { "people" };
-    let count = if message.needed == 1 { String::new() } else { format!("{} ", message.needed) };
-    let mut text = format!("{count}{people} in the role {}", any_of(message.permitted_roles));
-    if !message.required_roles.is_empty() {
-        text.push_str("; among them ");
-        text.push_str(&message.required_roles.join(" and "));
+    let people = t::deciders(message.needed, &any_of(message.permitted_roles));
+    if message.required_roles.is_empty() {
+        return people;
     }
-    text
+    t::deciders_with(&people, &message.required_roles.join(t::AND))
 }
 
 fn any_of(roles: &[String]) -> String {
     match roles {
-        [] => "of an approver".to_owned(),
+        [] => t::AN_APPROVER.to_owned(),
         [only] => only.clone(),
-        [others @ .., last] => format!("{} or {last}", others.join(", ")),
+        [others @ .., last] => t::any_of(&others.join(", "), last),
     }
 }
 
