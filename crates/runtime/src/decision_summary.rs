@@ -1,8 +1,8 @@
-//! A decision in a list, with the declared facts of its request and the policies that held it.
+//! A decision in a list, with the declared facts of its request and the policies that decided it.
 
 use std::collections::HashMap;
 
-use authority_decision::{Amount, Decision};
+use authority_decision::{Amount, Decision, Reason};
 use authority_graph::Graph;
 use authority_ids::TenantId;
 use authority_model::{
@@ -37,7 +37,7 @@ pub(super) struct DecisionSummaryRow {
     pub(super) record: Vec<u8>,
 }
 
-/// The names of policies, by the id of the approval request.
+/// The names of policies, by the id of the approval request that waits or of the denied decision.
 pub(super) type Policies = HashMap<String, Vec<String>>;
 
 impl DecisionSummaryRow {
@@ -47,13 +47,22 @@ impl DecisionSummaryRow {
         self.approval_id.as_deref().filter(|_| is_held)
     }
 
+    /// Whether a policy denied the action, or could not be evaluated.
+    pub(super) fn is_denied_by_policy(&self) -> bool {
+        let is_by_policy = |reason: Reason| {
+            matches!(reason, Reason::PolicyDenied | Reason::RuleError | Reason::Own(_))
+        };
+        Decision::from_word(&self.decision) == Some(Decision::Deny)
+            && Reason::from_word(&self.reason_code).is_some_and(is_by_policy)
+    }
+
     pub(super) fn shown(
         self,
         receipts: &ReceiptUrls,
         graph: &Graph,
         policies: &Policies,
     ) -> DecisionSummary {
-        let mut names = self.waits_for().and_then(|id| policies.get(id)).cloned();
+        let mut names = policies.get(self.waits_for().unwrap_or(&self.id)).cloned();
         // A policy can have several statements.
         names.iter_mut().for_each(Vec::dedup);
         let context = answer::object(&self.context).unwrap_or_default().0;

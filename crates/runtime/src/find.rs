@@ -14,7 +14,7 @@ use diesel::{
 
 use super::{
     decision_filter::{DecisionFilter, limit},
-    decision_summary::{DecisionSummaryRow, Policies},
+    decision_summary::DecisionSummaryRow,
     fact_query::FactQuery,
     settings::ReceiptUrls,
 };
@@ -106,14 +106,14 @@ impl DecisionQueries {
     ) -> Result<Vec<DecisionSummary>, ApiError> {
         let held = rows.iter().filter_map(DecisionSummaryRow::waits_for);
         let held: Vec<String> = held.map(str::to_owned).collect();
-        let mut policies = Policies::new();
+        let mut policies = self.denied_by(caller, &rows).await;
         if !held.is_empty() {
             let read = async move |db: &mut Db| {
                 let found = diesel::sql_query(POLICIES).bind::<Array<Text>, _>(held);
                 Ok::<Vec<PoliciesRow>, store::Error>(found.load(db).await?)
             };
             let found = self.store.read_tx(&caller.scope(), read).await?;
-            policies = found.into_iter().map(|row| (row.id, row.names)).collect();
+            policies.extend(found.into_iter().map(|row| (row.id, row.names)));
         }
         let shown = |row: DecisionSummaryRow| row.shown(&self.receipts, &self.graph, &policies);
         Ok(rows.into_iter().map(shown).collect())

@@ -64,6 +64,7 @@ fn request(caller: &Caller, purpose: String, asked: Question) -> Result<Evaluate
         action: asked.action,
         purpose,
         context: Some(Json(asked.context)),
+        justification: asked.justification,
         // A coding agent meets no obligations.
         supported_obligations: Some(List(Vec::new())),
         explain: true,

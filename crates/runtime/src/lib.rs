@@ -26,6 +26,7 @@ pub mod decision_filter;
 mod decision_key;
 mod decision_service;
 mod decision_summary;
+mod denied_by;
 mod entity;
 mod explainer;
 mod export;

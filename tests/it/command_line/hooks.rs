@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::{
-    Client, TestApp,
+    Answered, Client, Plain, TestApp,
     coder::{AGENT, PURPOSE, TENANT, call, coder, denial, policy},
+    nothing, only,
 };
 
 const SHELL: &str = include_str!("../../../crates/console/src/policies/starts/code_shell.cedar");
@@ -64,11 +65,9 @@ impl World {
     async fn decide(&self, act: &str, body: Value) {
         let approver = self.approver();
         for _ in 0..200 {
-            let (_, listed) = approver.get("/api/v1/app/approvals?state=pending").await;
+            let (_, listed) = approver.list_approvals("state=pending").await;
             if let Some(id) = listed["approvals"][0]["id"].as_str() {
-                let (status, answer) =
-                    approver.post(&format!("/api/v1/app/approvals/{id}/{act}"), body).await;
-                assert_eq!(status, 200, "{answer:#}");
+                approver.act_on_approval(id, act, body).await.assert_status(200);
                 return;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -93,7 +92,7 @@ fn fed(mut command: Command, input: &str) -> (i32, String, String) {
 }
 
 fn bash(command: &str) -> Value {
-    call("Bash", &json!({"command": command}))
+    call("Bash", &only("command", command))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -102,9 +101,12 @@ async fn a_held_call_waits_for_people() {
     let flags = world.flags();
     assert_eq!(world.hook(&flags, &bash("ls")).await, (0, "{}\n".to_owned(), String::new()));
     let rm = bash("rm -rf build");
-    let (answer, ()) = tokio::join!(world.hook(&flags, &rm), world.decide("approve", json!({})));
-    assert_eq!(answer, (0, "{}\n".to_owned(), String::new()));
-    let declined = json!({"reason": "keep it"});
+    let (answer, ()) = tokio::join!(world.hook(&flags, &rm), world.decide("approve", nothing()));
+    let (code, printed, told) = &answer;
+    assert_eq!((*code, printed.as_str()), (0, "{}\n"), "{told}");
+    let waiting = format!("waiting for approval: {}/receipts/svc:decision:", world.app.base_url());
+    assert!(told.starts_with(&waiting) && told.lines().count() == 1, "{told}");
+    let declined = only("reason", "keep it");
     let (answer, ()) = tokio::join!(world.hook(&flags, &rm), world.decide("decline", declined));
     let (code, printed, _) = &answer;
     let reason = denial(&serde_json::from_str(printed).unwrap()).unwrap();
@@ -116,6 +118,21 @@ async fn a_held_call_waits_for_people() {
     let reason = denial(&serde_json::from_str(&printed).unwrap()).unwrap();
     assert!(code == 0 && reason.starts_with("Held for approval: x_code_delete"), "{reason}");
     assert!((4..9).contains(&since.elapsed().as_secs()), "{:?}", since.elapsed());
+}
+
+/// The operation and the command ask the same question, whatever the description of the command.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_later_approval_is_for_the_command_with_any_description() {
+    let world = World::start().await;
+    let described =
+        |text: &str| call("Bash", &json!({"command": "rm -rf build", "description": text}));
+    let key = fs::read_to_string(world.path("key")).unwrap();
+    let path = format!("/v1/hooks/claude-code?purpose={PURPOSE}");
+    let (_, answer) = world.app.client(key.trim()).post(&path, described("Remove it")).await;
+    assert!(denial(&answer).is_some_and(|reason| reason.starts_with("Held")), "{answer:#}");
+    world.decide("approve", json!({})).await;
+    let answer = world.hook(&world.flags(), &described("Clean up")).await;
+    assert_eq!(answer, (0, "{}\n".to_owned(), String::new()));
 }
 
 /// A server that accepts connections, and answers with these bytes. Without bytes it stays silent.
@@ -209,10 +226,10 @@ async fn the_hook_is_installed_once_and_its_failures_are_tried() {
     assert_eq!(fs::read_to_string(world.path(copy)).unwrap(), before);
     let installed: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     let groups = installed["hooks"]["PreToolUse"].as_array().unwrap();
-    assert_eq!((groups.len(), &groups[0], &installed["model"]), (2, &other, &json!("m")));
+    assert_eq!((groups.len(), &groups[0], installed["model"].text()), (2, &other, "m"));
     let own = &groups[1]["hooks"][0];
     assert!(groups[1].get("matcher").is_none(), "{installed:#}");
-    assert_eq!((&own["onFailure"], &own["timeout"]), (&json!("block"), &json!(600)));
+    assert_eq!((own["onFailure"].text(), own["timeout"].number()), ("block", 600));
     let (code, printed, _) = world.run(&install, &flags, "").await;
     assert!(code == 0 && printed.contains("has this hook already"), "{printed}");
     // The installed command decides.
@@ -246,7 +263,7 @@ async fn the_hook_is_installed_once_and_its_failures_are_tried() {
     let own = &installed["hooks"]["PreToolUse"][1]["hooks"];
     assert_eq!(own.as_array().unwrap().len(), 1, "{installed:#}");
     let url = format!("{}/v1/hooks/claude-code?purpose={PURPOSE}", world.app.base_url());
-    assert_eq!((&own[0]["url"], &own[0]["onFailure"]), (&json!(url), &json!("block")));
+    assert_eq!((own[0]["url"].text(), own[0]["onFailure"].text()), (url.as_str(), "block"));
     cursor(&world, &flags).await;
 }
 
@@ -256,8 +273,11 @@ async fn cursor(world: &World, flags: &[String]) {
     let text = fs::read_to_string(world.path(".cursor/hooks.json")).unwrap();
     let installed: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(
-        (&installed["version"], &installed["hooks"]["preToolUse"][0]["failClosed"]),
-        (&json!(1), &json!(true))
+        (
+            installed["version"].number(),
+            installed["hooks"]["preToolUse"][0]["failClosed"].as_bool()
+        ),
+        (1, Some(true))
     );
     let (code, printed, told) = world.run(&["hooks", "test", "cursor"], flags, "").await;
     assert_eq!(code, 0, "{printed}{told}");

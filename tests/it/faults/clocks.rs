@@ -12,7 +12,7 @@ use crate::support::{Client, TestApp, Wishes};
 async fn until(client: &Client, wanted: u16) -> String {
     let begun = Instant::now();
     loop {
-        let (status, answer) = client.post("/api/v1/runtime/evaluate", allowed()).await;
+        let (status, answer) = client.evaluate(allowed()).await;
         if status == wanted {
             return answer["decision"].as_str().unwrap_or_default().to_owned();
         }
@@ -30,7 +30,7 @@ async fn a_node_too_far_from_the_databases_clock_is_not_ready_and_decides_nothin
         let node = right.beside(Wishes { clock: clock.clone(), ..Wishes::default() }).await;
         let client = node.client(&demo.api_key);
         // The node refuses from the start, because it measures its clock before the first response.
-        let (status, answer) = client.post("/api/v1/runtime/evaluate", allowed()).await;
+        let (status, answer) = client.evaluate(allowed()).await;
         assert_eq!((status, &answer["error"]), (503, &"unavailable".into()), "{off}: {answer}");
         let (status, answer) = client.get("/health/ready").await;
         assert_eq!(status, 503, "{answer}");

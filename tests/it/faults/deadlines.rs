@@ -33,7 +33,7 @@ async fn behind_a_line() -> (TestApp, Line, Client) {
     let node = TestApp::on(database, wishes).await;
     let demo = node.demo().await;
     let client = node.client(&demo.api_key);
-    let (status, answer) = client.post("/api/v1/runtime/evaluate", allowed()).await;
+    let (status, answer) = client.evaluate(allowed()).await;
     assert_eq!((status, &answer["decision"]), (200, &"allow".into()), "{answer}");
     (node, line, client)
 }
@@ -88,7 +88,7 @@ async fn a_decision_has_two_seconds_and_another_call_ten() {
     let (node, line, client) = behind_a_line().await;
     line.hold();
     let begun = Instant::now();
-    let (status, answer) = client.post("/api/v1/runtime/evaluate", allowed()).await;
+    let (status, answer) = client.evaluate(allowed()).await;
     assert_eq!((status, &answer["error"]), (503, &"unavailable".into()), "{answer}");
     // This is the call's own deadline, because the recorder's batch times out only after 4 s.
     assert!(answer["message"].as_str().unwrap().contains("within 2 s"), "{answer}");
@@ -96,7 +96,7 @@ async fn a_decision_has_two_seconds_and_another_call_ten() {
     let (status, took) = grpc(&client, EVALUATE, &question(), "60S").await;
     assert_eq!(status, UNAVAILABLE);
     assert!(took < Duration::from_secs(30), "{took:?}");
-    let (status, answer) = node.owner().get("/api/v1/tenants").await;
+    let (status, answer) = node.owner().list_tenants("").await;
     assert_eq!((status, &answer["error"]), (503, &"unavailable".into()), "{answer}");
     // This is the call's own deadline, because the store's transaction times out only after 17 s
     // here.
@@ -117,7 +117,7 @@ async fn a_callers_own_time_is_kept() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_ends_at_its_callers_time() {
     let (_node, _line, client) = behind_a_line().await;
-    let (_, answer) = client.post("/api/v1/runtime/evaluate", allowed()).await;
+    let (_, answer) = client.evaluate(allowed()).await;
     let decision_id = answer["decision_id"].as_str().unwrap().to_owned();
     let watch = WatchStopConditionsRequest { decision_id }.encode_to_vec();
     let path = "/authority.runtime.v1.RuntimeService/WatchStopConditions";
@@ -144,7 +144,7 @@ async fn queued_decisions_without_a_caller_are_not_recorded() {
         assert_eq!(asked.await.unwrap(), DEADLINE_EXCEEDED);
     }
     line.release();
-    let (status, answer) = client.post("/api/v1/runtime/evaluate", allowed()).await;
+    let (status, answer) = client.evaluate(allowed()).await;
     assert_eq!((status, &answer["decision"]), (200, &"allow".into()), "{answer}");
     let after = number(&mut owner, "SELECT count(*) AS n FROM decisions").await;
     assert_eq!(after - before, 2, "the one under way, and the last");
@@ -157,7 +157,7 @@ async fn a_late_commit_is_found_by_its_idempotency_key() {
     let mut owner = node.database.owner().await;
     let keyed = async || {
         let headers = [("idempotency-key", "late")];
-        client.call("POST", "/api/v1/runtime/evaluate", Some(allowed()), &headers).await
+        client.evaluate_with(allowed(), &headers).await
     };
     // The insert of the key is slow and commits after the call's deadline. Only the response is
     // late.

@@ -5,12 +5,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::readiness::{fault, until};
-use crate::support::{Client, TestApp, asking};
-
-const EVALUATE: &str = "/api/v1/runtime/evaluate";
+use crate::support::{Answered, Client, TestApp, asking, new_stop};
 
 async fn decided(client: &Client, body: Value) -> (u16, Value) {
-    let (status, answer) = client.post(EVALUATE, body).await;
+    let (status, answer) = client.evaluate(body).await;
     (status, answer["decision"].clone())
 }
 
@@ -49,10 +47,8 @@ async fn decisions_are_recorded_whatever_level_the_database_begins_with() {
         // A held request writes to more tables than an allowed one.
         let held = decided(&client, asking(25_000.0, "DE")).await;
         assert_eq!(held, (200, json!("require_approval")), "{level}");
-        let stop = json!({"tenant_id": "svc:tenant:acme", "actor_id": "svc:agent:acme:invoice-bot",
-                          "reason": "test"});
-        let (status, stopped) = node.owner().post("/api/v1/stop-signals", stop).await;
-        assert_eq!(status, 201, "{stopped:#}");
+        let stop = new_stop("svc:agent:acme:invoice-bot", "test");
+        node.owner().create_stop_signal(stop).await.assert_status(201);
         assert_eq!(decided(&client, asking(1200.0, "DE")).await, (200, json!("deny")), "{level}");
         until(&node.client(""), 200).await;
     }
@@ -65,18 +61,15 @@ async fn a_stop_that_raises_no_revision_fails_and_the_node_says_why() {
     let client = node.client(&demo.api_key);
     assert_eq!(decided(&client, asking(1200.0, "DE")).await, (200, json!("allow")));
     node.database.run("ALTER TABLE stop_signals DISABLE TRIGGER ALL").await;
-    let stop = json!({"tenant_id": "svc:tenant:acme", "actor_id": "svc:agent:acme:invoice-bot",
-                      "reason": "test"});
-    let (status, failed) = node.owner().post("/api/v1/stop-signals", stop.clone()).await;
-    assert_eq!(status, 500, "{failed:#}");
-    let (_, found) = node.owner().get("/api/v1/stop-signals?tenant_id=svc:tenant:acme").await;
+    let stop = new_stop("svc:agent:acme:invoice-bot", "test");
+    node.owner().create_stop_signal(stop.clone()).await.assert_status(500);
+    let (_, found) = node.owner().list_stop_signals("tenant_id=svc:tenant:acme").await;
     assert_eq!(found["stop_signals"], json!([]), "an ineffective stop signal was stored");
     let answer = until(&node.client(""), 503).await;
     assert!(fault(&answer, "database").is_some(), "{answer:#}");
     assert!(answer.to_string().contains("ALTER TABLE stop_signals ENABLE TRIGGER"), "{answer:#}");
     node.database.run("ALTER TABLE stop_signals ENABLE TRIGGER ALL").await;
-    let (status, stopped) = node.owner().post("/api/v1/stop-signals", stop).await;
-    assert_eq!(status, 201, "{stopped:#}");
+    node.owner().create_stop_signal(stop).await.assert_status(201);
     assert_eq!(decided(&client, asking(1200.0, "DE")).await, (200, json!("deny")));
     until(&node.client(""), 200).await;
 }

@@ -27,10 +27,9 @@ use super::{
 };
 use crate::{
     events::delivery::{Answer, Receiver},
-    support::LOGGED,
+    support::{Answered, LOGGED, TENANT},
 };
 
-const TENANT: &str = "svc:tenant:acme";
 /// How long to wait for the deliveries: longer than the 60 s after which a killed node's lease
 /// expires.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -154,8 +153,7 @@ async fn no_event_is_lost_when_the_service_is_killed_at_each_step() {
         "event_types": ["svc.authority.suspended"], "rate_limit_per_second": 1000,
         "retry_policy": {"schedule_seconds": [1, 1, 1, 1], "jitter": 0.0},
     });
-    let (status, made) = service.owner(&folder).post("/api/v1/webhook-endpoints", endpoint).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = service.owner(&folder).create_webhook_endpoint(endpoint).await.assert_status(201);
     let endpoint_id = made["webhook_endpoint"]["id"].as_str().unwrap();
     // The events are announced in six parts: one each for numbering, fan-out, claim, POST, record
     // and the database.

@@ -14,7 +14,6 @@ use std::{
 
 use authority_model::proto::runtime::runtime_service_client::RuntimeServiceClient;
 use parking_lot::Mutex;
-use serde_json::json;
 use tokio::task::JoinHandle;
 use tonic::{Code, Request, metadata::MetadataValue};
 
@@ -24,7 +23,7 @@ use super::{
     process::{Folder, PROGRAM, Service, allowed, free, shared},
     rolling::HaProxy,
 };
-use crate::support::{Client, WHOLE_MACHINE, evaluate};
+use crate::support::{Client, WHOLE_MACHINE, evaluate, nothing};
 
 /// The limit that docs/operations/high-availability.md promises.
 const PROMISED: Duration = Duration::from_secs(15);
@@ -117,7 +116,7 @@ async fn rest(
     answered: Arc<Answered>,
 ) {
     while !AtomicBool::load(&is_over, Ordering::Acquire) {
-        match clients[node].post("/api/v1/runtime/evaluate", allowed()).await {
+        match clients[node].evaluate(allowed()).await {
             (200, answer) => {
                 let id = answer["decision_id"].as_str().unwrap().to_owned();
                 answered.plain.lock().push((Instant::now(), node, id));
@@ -168,8 +167,7 @@ async fn keyed(
                 return;
             }
             let headers = [("idempotency-key", key.as_str())];
-            let asked =
-                clients[at].call("POST", "/api/v1/runtime/evaluate", Some(allowed()), &headers);
+            let asked = clients[at].evaluate_with(allowed(), &headers);
             at = 1 - at;
             match (asked.await, &first) {
                 ((200, answer), None) => {
@@ -230,7 +228,7 @@ impl Nodes {
         let caller = &services[0].client.token;
         let clients = services.each_ref().map(|node| Client::new(&node.client.base, caller));
         let owner = services[0].owner_at(&urls[0], &folders[0]);
-        let (status, told) = owner.get("/api/v1/delegations").await;
+        let (status, told) = owner.list_delegations("").await;
         assert_eq!(status, 200, "{told}");
         let delegation = told["delegations"][0]["id"].as_str().unwrap().to_owned();
         Self { services, clients, owner, delegation, _balancer: balancer, _folders: folders }
@@ -238,9 +236,8 @@ impl Nodes {
 
     /// Checks that the second node no longer permits once a suspension is answered.
     async fn suspension_binds(&self) {
-        let path = format!("/api/v1/delegations/{}", self.delegation);
         let changed = async |verb: &str| loop {
-            match self.owner.post(&format!("{path}/{verb}"), json!({})).await {
+            match self.owner.act_on_delegation(&self.delegation, verb, nothing()).await {
                 (200, _) => return,
                 (503, _) => pause().await,
                 (status, answer) => panic!("{status}: {answer}"),
@@ -248,7 +245,7 @@ impl Nodes {
         };
         changed("suspend").await;
         loop {
-            match self.clients[1].post("/api/v1/runtime/evaluate", allowed()).await {
+            match self.clients[1].evaluate(allowed()).await {
                 (200, answer) => break assert_eq!(answer["decision"], "deny", "{answer}"),
                 (503, _) => pause().await,
                 (status, answer) => panic!("{status}: {answer}"),
@@ -261,7 +258,7 @@ impl Nodes {
     async fn log_goes_on(&self, ids: &[String]) {
         for (node, id) in self.clients.iter().zip(ids) {
             loop {
-                match node.post("/v1/evidence/seal", json!({"decision_id": id})).await {
+                match node.seal_decision(id).await {
                     (200, _) => break,
                     (503, _) => pause().await,
                     (status, answer) => panic!("{status}: {answer}"),

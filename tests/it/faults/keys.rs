@@ -6,10 +6,9 @@ use authority_graph as graph;
 use authority_model::proto::runtime::{
     GetDecisionRequest, decision_service_client::DecisionServiceClient,
 };
-use serde_json::json;
 use tonic::{Code, Request};
 
-use crate::support::{Client, TestApp, Wishes, asking};
+use crate::support::{Answered, Client, Plain, TestApp, Wishes, asking, only};
 
 /// Starts another node, which applies each change this long after its notification.
 async fn late(app: &TestApp, delay: Duration) -> TestApp {
@@ -24,8 +23,8 @@ async fn a_new_key_is_good_on_another_node_at_once() {
     let late = late(&app, Duration::from_millis(60)).await;
     for round in 0..10 {
         let key = app.api_key("svc:tenant:acme", &["runtime:read"]).await;
-        let path = "/v1/authority/svc:agent:acme:invoice-bot";
-        let (status, answer) = Client::new(late.base_url(), &key).get(path).await;
+        let (status, answer) =
+            Client::new(late.base_url(), &key).get_authority("svc:agent:acme:invoice-bot").await;
         assert_eq!(status, 200, "round {round}: {answer:#}");
     }
 }
@@ -34,8 +33,7 @@ async fn a_new_key_is_good_on_another_node_at_once() {
 async fn a_revoked_key_reads_nothing_on_any_node() {
     let app = TestApp::seeded().await;
     let demo = app.demo().await;
-    let (_, decided) =
-        app.client(&demo.api_key).post("/api/v1/runtime/evaluate", asking(1.0, "DE")).await;
+    let (_, decided) = app.client(&demo.api_key).evaluate(asking(1.0, "DE")).await;
     let id = decided["decision_id"].as_str().unwrap().to_owned();
     let key = app.api_key("svc:tenant:acme", &["runtime:read"]).await;
     // The node is three seconds behind, which is still recent enough to answer.
@@ -46,7 +44,7 @@ async fn a_revoked_key_reads_nothing_on_any_node() {
         "/v1/entities/svc:agent:acme:invoice-bot".to_owned(),
         "/v1/authority/svc:agent:acme:invoice-bot".to_owned(),
     ];
-    let simulated = json!({"request": asking(1.0, "DE")});
+    let simulated = only("request", asking(1.0, "DE"));
     let grpc = DecisionServiceClient::connect(late.base_url().to_owned()).await.unwrap();
     let get = async || {
         let mut request = Request::new(GetDecisionRequest { decision_id: id.clone() });
@@ -58,7 +56,7 @@ async fn a_revoked_key_reads_nothing_on_any_node() {
         let (status, answer) = client.get(path).await;
         assert_eq!(status, 200, "{path}: {answer:#}");
     }
-    assert_eq!(client.post("/v1/decisions:simulate", simulated.clone()).await.0, 200);
+    assert_eq!(client.simulate_decision(simulated.clone()).await.0, 200);
     assert_eq!(get().await, Ok(()));
 
     let public_id = key.split('_').nth(2).unwrap();
@@ -67,9 +65,8 @@ async fn a_revoked_key_reads_nothing_on_any_node() {
     assert_eq!(status, 200, "{answer}");
     for path in &paths {
         let (status, answer) = client.get(path).await;
-        assert_eq!((status, &answer["error"]), (401, &json!("unauthenticated")), "{path}");
+        assert_eq!((status, answer["error"].text()), (401, "unauthenticated"), "{path}");
     }
-    let (status, answer) = client.post("/v1/decisions:simulate", simulated).await;
-    assert_eq!(status, 401, "{answer:#}");
+    client.simulate_decision(simulated).await.assert_status(401);
     assert_eq!(get().await, Err(Code::Unauthenticated));
 }

@@ -17,7 +17,7 @@ use super::{
     figures::{figure, times},
     process::{Folder, Service, allowed, rows},
 };
-use crate::support::Client;
+use crate::support::{Client, EVALUATE};
 
 const KILLS: usize = 20;
 /// Every fourth kill also kills the database.
@@ -44,7 +44,7 @@ async fn no_answered_decision_is_lost_when_the_service_is_killed() {
         service = Service::start(&folder);
         // A lost commit would affect the last responses.
         for id in decided.iter().rev().take(25) {
-            let (status, found) = service.client.get(&format!("/v1/decisions/{id}")).await;
+            let (status, found) = service.client.get_decision(id).await;
             assert_eq!(status, 200, "round {round}: `{id}` was answered and is lost: {found}");
         }
         answered.extend(decided);
@@ -90,7 +90,7 @@ pub(super) async fn load(client: &Client, lasting: Duration) -> Load {
         let decided = Arc::clone(&decided);
         tokio::spawn(async move {
             while !AtomicBool::load(&stop, Ordering::Acquire) {
-                let request = client.http.post(format!("{}/api/v1/runtime/evaluate", client.base));
+                let request = client.http.post(format!("{}{EVALUATE}", client.base));
                 let asked = request.bearer_auth(&client.token).json(&allowed()).send().await;
                 // The kill closes the connection, possibly in the middle of a response.
                 let Ok(answer) = asked else { return };

@@ -10,9 +10,7 @@ use diesel_async::SimpleAsyncConnection;
 use serde_json::{Value, json};
 
 use super::{deadlines::number, figures::figure, process::allowed};
-use crate::support::{Client, TestApp, Wishes, asking};
-
-const EVALUATE: &str = "/api/v1/runtime/evaluate";
+use crate::support::{Client, Members, TestApp, Wishes, asking, only};
 
 fn now() -> DateTime<Utc> {
     Clock::default().now()
@@ -26,13 +24,13 @@ async fn demo() -> (TestApp, Client, String) {
     let node = TestApp::seeded().await;
     let demo = node.demo().await;
     let client = node.client(&demo.api_key);
-    let (status, answer) = client.post(EVALUATE, allowed()).await;
+    let (status, answer) = client.evaluate(allowed()).await;
     assert_eq!((status, &answer["decision"]), (200, &"allow".into()), "{answer}");
     (node, client, demo.delegation_id)
 }
 
 async fn keyed(client: &Client, key: &str, ask: Value) -> (u16, Value) {
-    client.call("POST", EVALUATE, Some(ask), &[("idempotency-key", key)]).await
+    client.evaluate_with(ask, &[("idempotency-key", key)]).await
 }
 
 /// A batch waits at the fence until the delegation behind a decision in it has expired.
@@ -40,7 +38,7 @@ async fn keyed(client: &Client, key: &str, ask: Value) -> (u16, Value) {
 async fn a_decision_that_expires_before_the_insert_is_removed_alone_with_its_claims() {
     let (node, client, delegation) = demo().await;
     let ends = now() + TimeDelta::seconds(4);
-    let (_, like) = node.owner().get(&format!("/api/v1/delegations/{delegation}")).await;
+    let (_, like) = node.owner().get_delegation(&delegation).await;
     let lent = json!({
         "tenant_id": "svc:tenant:acme", "actions": ["payment.*"], "currency": "EUR",
         "delegator_id": like["delegation"]["delegator_id"],
@@ -48,10 +46,9 @@ async fn a_decision_that_expires_before_the_insert_is_removed_alone_with_its_cla
         "max_uses": {"count": 5, "window_seconds": 86400},
         "expires_at": ends.to_rfc3339_opts(SecondsFormat::Micros, true),
     });
-    let (status, made) = node.owner().post("/api/v1/delegations", lent).await;
+    let (status, made) = node.owner().create_delegation(lent).await;
     assert_eq!(status, 201, "{made}");
-    let mut under = asking(1.0, "DE");
-    under["delegation_id"] = made["delegation"]["id"].clone();
+    let under = asking(1.0, "DE").with("delegation_id", &made["delegation"]["id"]);
     sleep_until(ends - TimeDelta::milliseconds(600)).await;
 
     let mut owner = node.database.owner().await;
@@ -82,17 +79,17 @@ async fn a_decision_that_expires_before_the_insert_is_removed_alone_with_its_cla
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_decision_that_has_expired_at_the_fence_is_repeated() {
     let (node, client, _) = demo().await;
-    let short = json!({"valid_for_seconds": 1});
-    let (status, answer) = node.owner().patch("/api/v1/tenants/acme", short).await;
+    let short = only("valid_for_seconds", 1);
+    let (status, answer) = node.owner().update_tenant("acme", short).await;
     assert_eq!(status, 200, "{answer}");
     // The first decision stores the facts. The next one stores only itself.
-    client.post(EVALUATE, allowed()).await;
+    client.evaluate(allowed()).await;
     let mut owner = node.database.owner().await;
     owner.batch_execute("SELECT pg_advisory_lock(4157001)").await.unwrap();
     let asked = now();
     let late = tokio::spawn({
         let client = client.clone();
-        async move { client.post(EVALUATE, allowed()).await }
+        async move { client.evaluate(allowed()).await }
     });
     sleep_until(asked + TimeDelta::milliseconds(1150)).await;
     let released = now();
@@ -108,10 +105,10 @@ async fn a_decision_that_has_expired_at_the_fence_is_repeated() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_first_answer_goes_out_past_its_end() {
     let (node, client, _) = demo().await;
-    let short = json!({"valid_for_seconds": 1});
-    let (status, answer) = node.owner().patch("/api/v1/tenants/acme", short).await;
+    let short = only("valid_for_seconds", 1);
+    let (status, answer) = node.owner().update_tenant("acme", short).await;
     assert_eq!(status, 200, "{answer}");
-    client.post(EVALUATE, allowed()).await;
+    client.evaluate(allowed()).await;
     let slow = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS \
         $$ BEGIN PERFORM pg_sleep(1.3); RETURN NULL; END $$; \
         CREATE TRIGGER slow AFTER INSERT ON decisions \
@@ -120,7 +117,7 @@ async fn no_first_answer_goes_out_past_its_end() {
     for key in [None, Some("slow")] {
         let headers = key.map(|key| ("idempotency-key", key));
         let headers = headers.as_slice();
-        let (status, answer) = client.call("POST", EVALUATE, Some(allowed()), headers).await;
+        let (status, answer) = client.evaluate_with(allowed(), headers).await;
         assert_eq!((status, &answer["error"]), (503, &"unavailable".into()), "{answer}");
     }
     // The key leads to the decision. The decision is not returned, because it has expired.
@@ -144,7 +141,7 @@ async fn a_decision_with_a_wrong_time_is_not_recorded() {
         let wishes = Wishes { clock, graph: generous, ..Wishes::default() };
         let beside = node.beside(wishes).await;
         let there = beside.client(&client.token);
-        let (status, answer) = there.post(EVALUATE, allowed()).await;
+        let (status, answer) = there.evaluate(allowed()).await;
         assert_eq!(status, wanted, "{off}: {answer}");
         let (status, answer) = keyed(&there, &format!("off{off}"), allowed()).await;
         assert_eq!(status, wanted, "{off}: {answer}");

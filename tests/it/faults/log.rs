@@ -2,10 +2,9 @@
 
 use authority_store::Address;
 use diesel_async::SimpleAsyncConnection;
-use serde_json::json;
 
 use super::process::{Folder, Service, allowed};
-use crate::support::Client;
+use crate::support::{Client, Plain, only};
 
 const SECRET: &str = "marker-5be1c09a";
 
@@ -14,11 +13,11 @@ async fn it_names_what_happens_and_holds_no_context_token_or_key() {
     let folder = Folder::new("log");
     let mut service = Service::logging("trace", &folder);
     let mut body = allowed();
-    body["context"]["note"] = json!(SECRET);
-    let (status, decided) = service.client.post("/api/v1/runtime/evaluate", body).await;
-    assert_eq!((status, &decided["decision"]), (200, &json!("allow")), "{decided}");
+    body["context"]["note"] = SECRET.into();
+    let (status, decided) = service.client.evaluate(body).await;
+    assert_eq!((status, decided["decision"].text()), (200, "allow"), "{decided}");
     let forger = Client::new(&service.client.base, &format!("svc_{SECRET}"));
-    let forged = forger.post("/api/v1/runtime/evaluate", allowed()).await;
+    let forged = forger.evaluate(allowed()).await;
     assert_eq!(forged.0, 401);
     service.stop();
 
@@ -51,8 +50,7 @@ async fn no_value_of_a_row_that_the_database_refuses_is_logged_or_answered() {
     db.batch_execute(HOLD).await.unwrap();
     db.batch_execute(&format!("INSERT INTO held VALUES ('{SECRET}')")).await.unwrap();
     for (refused, notes) in [(409, SECRET.to_owned()), (500, format!("{SECRET}!"))] {
-        let notes = json!({"notes": notes});
-        let (status, answer) = owner.patch("/api/v1/tenants/acme", notes).await;
+        let (status, answer) = owner.update_tenant("acme", only("notes", &notes)).await;
         assert_eq!(status, refused, "{answer}");
         assert!(!answer.to_string().contains(SECRET), "{answer}");
     }

@@ -10,6 +10,7 @@ mod deliveries;
 mod failover;
 mod figures;
 mod goal;
+mod hooks;
 mod keys;
 mod killed;
 mod late;

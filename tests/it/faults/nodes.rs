@@ -10,7 +10,6 @@ use std::{
 };
 
 use authority_graph as graph;
-use serde_json::json;
 
 use super::{
     figures::{figure, times},
@@ -71,17 +70,16 @@ async fn ask_a_late_node(fenced: bool, requests: usize) -> Arc<Counts> {
         })
         .collect();
     let owner = prompt.owner();
-    let path = format!("/api/v1/delegations/{}", demo.delegation_id);
     // The first two suspensions end before the late node is notified. The third is long enough for
     // the node to notice and deny.
     let mut suspended = [150, 150, 600].map(Duration::from_millis).into_iter().cycle();
     while callers.iter().any(|caller| !caller.is_finished()) {
-        let (status, answer) = owner.post(&format!("{path}/suspend"), json!({})).await;
+        let (status, answer) = owner.suspend_delegation(&demo.delegation_id).await;
         assert_eq!(status, 200, "{answer}");
         epoch.fetch_add(1, Ordering::AcqRel);
         tokio::time::sleep(suspended.next().unwrap_or_default()).await;
         epoch.fetch_add(1, Ordering::AcqRel);
-        let (status, answer) = owner.post(&format!("{path}/reinstate"), json!({})).await;
+        let (status, answer) = owner.reinstate_delegation(&demo.delegation_id).await;
         assert_eq!(status, 200, "{answer}");
         tokio::time::sleep(Duration::from_millis(300)).await;
     }
@@ -92,7 +90,7 @@ async fn call(client: Client, epoch: Arc<AtomicU64>, counts: Arc<Counts>, left: 
     let take = |left: usize| left.checked_sub(1);
     while left.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).is_ok() {
         let begun = AtomicU64::load(&epoch, Ordering::Acquire);
-        let (status, answer) = client.post("/api/v1/runtime/evaluate", allowed()).await;
+        let (status, answer) = client.evaluate(allowed()).await;
         let ended = AtomicU64::load(&epoch, Ordering::Acquire);
         // The delegation was suspended before the request, and still was when the response arrived.
         let suspended = begun % 2 == 1 && begun == ended;

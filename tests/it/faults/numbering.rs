@@ -10,9 +10,8 @@ use super::{
     killed::load,
     process::{Folder, Service, rows},
 };
-use crate::support::LOGGED;
+use crate::support::{Answered, LOGGED, TENANT};
 
-const TENANT: &str = "svc:tenant:acme";
 const KILLS: usize = 6;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -23,8 +22,7 @@ async fn each_decision_has_its_event_once_when_the_service_is_killed() {
     // No server listens at this address.
     let endpoint = json!({"tenant_id": TENANT, "url": "http://127.0.0.1:9/",
                           "event_types": ["svc.decision.*"]});
-    let (status, made) = service.owner(&folder).post("/api/v1/webhook-endpoints", endpoint).await;
-    assert_eq!(status, 201, "{made:#}");
+    service.owner(&folder).create_webhook_endpoint(endpoint).await.assert_status(201);
     let waiting = "SELECT number, tenant_id AS id FROM event_outbox";
     let mut killed_between = 0;
     let kills = KILLS * times();

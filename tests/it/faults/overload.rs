@@ -18,13 +18,12 @@ use tonic_types::StatusExt;
 
 use super::{deadlines::number, figures::figure, process::allowed};
 use crate::support::{
-    Client, TestApp, Wishes,
+    BATCH_EVALUATE, Client, EVALUATE, Plain, TestApp, Wishes,
     database::Database,
+    new_tenant, only,
     wire::{self, reason},
 };
 
-const EVALUATE: &str = "/api/v1/runtime/evaluate";
-const BATCH: &str = "/v1/decisions:batchEvaluate";
 const RPC: &str = "/authority.runtime.v1.RuntimeService/Evaluate";
 /// Takes the lock that every change and every batch needs.
 const HOLD: &str = "SELECT pg_advisory_lock(4157001)";
@@ -43,11 +42,11 @@ type Answer = (u16, Option<String>, Value, Instant);
 
 /// Sends all batches of decisions at once.
 fn flood(client: &Client) -> Vec<JoinHandle<Answer>> {
-    let body = Arc::new(json!({"requests": vec![allowed(); EACH]}));
+    let body = Arc::new(only("requests", vec![allowed(); EACH]));
     let ask = |_| {
         let (client, body) = (client.clone(), Arc::clone(&body));
         tokio::spawn(async move {
-            let request = client.http.post(format!("{}{BATCH}", client.base));
+            let request = client.http.post(format!("{}{BATCH_EVALUATE}", client.base));
             let answer = request.bearer_auth(&client.token).json(&*body).send().await.unwrap();
             let after = answer.headers().get("retry-after");
             let after = after.map(|after| after.to_str().unwrap().to_owned());
@@ -72,8 +71,7 @@ async fn polite(client: Client) -> Instant {
     });
     request.metadata_mut().insert("authorization", bearer);
     let body = json!({"subject": subject, "action": "payment.execute", "purpose": "any"});
-    let (grpc, (status, answer)) =
-        tokio::join!(grpc.evaluate(request), client.post(EVALUATE, body));
+    let (grpc, (status, answer)) = tokio::join!(grpc.evaluate(request), client.evaluate(body));
     grpc.expect("refused because of another tenant's calls");
     assert_eq!(status, 200, "refused because of another tenant's calls: {answer:#}");
     Instant::now()
@@ -84,11 +82,10 @@ async fn a_flood_is_refused_before_its_bodies_are_read_and_delays_nobody_else() 
     let app = TestApp::on(Arc::new(Database::fresh().await), Wishes::default()).await;
     let demo = app.demo().await;
     let client = app.client(&demo.api_key);
-    let made = json!({"name": "Polite", "slug": "polite"});
-    assert_eq!(app.owner().post("/api/v1/tenants", made).await.0, 201);
+    assert_eq!(app.owner().create_tenant(new_tenant("Polite", "polite")).await.0, 201);
     let other = app.client(&app.api_key(POLITE, &["runtime:write"]).await);
     // The first decision stores the facts that the others are based on.
-    assert_eq!(client.post(EVALUATE, allowed()).await.0, 200);
+    assert_eq!(client.evaluate(allowed()).await.0, 200);
     let mut owner = app.database.owner().await;
     let recorded = "SELECT count(*) AS n FROM decisions WHERE tenant_id = 'svc:tenant:acme'";
     let before = number(&mut owner, recorded).await;
@@ -104,7 +101,7 @@ async fn a_flood_is_refused_before_its_bodies_are_read_and_delays_nobody_else() 
     // The body is invalid, but the call is refused before the body is read.
     let broken = wire::Caller::owner(&app).with(Some(&client.token));
     let (status, answer) = broken.rest("POST", EVALUATE, Some(b"{".to_vec())).await;
-    assert_eq!((status, &answer["error"]), (429, &json!("rate_limited")), "{answer:#}");
+    assert_eq!((status, answer["error"].text()), (429, "rate_limited"), "{answer:#}");
     let refused = broken.grpc(RPC, vec![0xff]).await.unwrap_err();
     assert_eq!(
         (refused.code(), reason(&refused)),

@@ -205,8 +205,7 @@ async fn partitions_are_there_before_a_node_is_ready() {
     drop(holder);
     let node = starting.await.unwrap();
     let demo = node.demo().await;
-    let (status, answer) =
-        node.client(&demo.api_key).post("/api/v1/runtime/evaluate", allowed()).await;
+    let (status, answer) = node.client(&demo.api_key).evaluate(allowed()).await;
     assert_eq!((status, &answer["decision"]), (200, &"allow".into()), "{answer}");
 }
 

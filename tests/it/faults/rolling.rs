@@ -89,7 +89,7 @@ impl Load {
                     if is_new {
                         client = Client::new(&base, &key);
                     }
-                    let (status, answer) = client.post("/api/v1/runtime/evaluate", allowed()).await;
+                    let (status, answer) = client.evaluate(allowed()).await;
                     assert_eq!(status, 200, "{answer}");
                 }
             }));

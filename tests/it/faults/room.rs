@@ -9,7 +9,7 @@ use std::{
     process::Command,
 };
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     figures::figure,
@@ -17,11 +17,9 @@ use super::{
     readiness::{fault, until},
 };
 use crate::support::{
-    TestApp,
+    Answered, CHECKPOINT, Plain, SEAL_DECISION, TENANT, TestApp, only,
     shown::{forbidden, hindrance, not_root},
 };
-
-const TENANT: &str = "svc:tenant:acme";
 
 /// A folder that can be made full: when the test runs as root, a small mounted file system;
 /// otherwise, a folder without write permission.
@@ -114,21 +112,21 @@ async fn a_full_data_folder_stops_sealing_and_is_told() {
     let scopes = ["runtime:read", "runtime:write", "evidence:read", "evidence:write"];
     let client = app.client(&app.api_key(TENANT, &scopes).await);
     let decided = async || {
-        let (_, answer) = client.post("/api/v1/runtime/evaluate", allowed()).await;
-        json!({"decision_id": answer["decision_id"]})
+        let (_, answer) = client.evaluate(allowed()).await;
+        only("decision_id", &answer["decision_id"])
     };
     let (first, second, third) = (decided().await, decided().await, decided().await);
-    let seal = async |decision: &Value| client.post("/v1/evidence/seal", decision.clone()).await;
+    let seal = async |decision: &Value| client.post(SEAL_DECISION, decision.clone()).await;
     assert_eq!(seal(&first).await.0, 200);
     assert_eq!(folder.files(), ["acme"]);
 
     folder.fill();
     let seal_once = async |decision: &Value| {
         let key = [("idempotency-key", "full")];
-        client.call("POST", "/v1/evidence/seal", Some(decision.clone()), &key).await
+        client.call("POST", SEAL_DECISION, Some(decision.clone()), &key).await
     };
     for (status, refused) in [seal(&second).await, seal_once(&third).await] {
-        assert_eq!((status, &refused["error"]), (503, &json!("unavailable")), "{refused:#}");
+        assert_eq!((status, refused["error"].text()), (503, "unavailable"), "{refused:#}");
         let told = refused["message"].as_str().unwrap();
         assert!(
             told.starts_with("the decision was not sealed") && told.contains("/health/ready"),
@@ -147,11 +145,10 @@ async fn a_full_data_folder_stops_sealing_and_is_told() {
     let answer = until(&client, 200).await;
     assert_eq!(fault(&answer, "data_folder"), None);
     assert_eq!(seal(&second).await.0, 200);
-    let (status, sealed) = seal_once(&third).await;
-    assert_eq!(status, 200, "{sealed:#}");
+    seal_once(&third).await.assert_status(200);
     assert_eq!((packs(&app).await, folder.files()), (3, vec!["acme".to_owned()]));
     figure("the data folder full, 2 seals refused", "0 packs sealed, 0 files half written");
     let known = fs::read_to_string(Path::new(&folder.path).join("acme")).unwrap();
-    let (_, head) = client.text("GET", "/v1/log/acme/checkpoint", None).await;
+    let (_, head) = client.text("GET", CHECKPOINT, None).await;
     assert_eq!(known, head, "the last checkpoint is not stored");
 }

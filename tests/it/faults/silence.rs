@@ -8,7 +8,6 @@ use std::{
 
 use authority_store::{Error, Limits, Notification, Scope, Store};
 use diesel_async::SimpleAsyncConnection;
-use serde_json::json;
 use tokio_stream::StreamExt;
 
 use super::{
@@ -20,7 +19,7 @@ use crate::support::{Client, Line, TestApp, Wishes, asking, database::Database, 
 /// Evaluates with an idempotency key, which the service first looks up through another pool.
 async fn keyed(client: &Client, key: &str) -> (u16, serde_json::Value) {
     let headers = [("idempotency-key", key)];
-    client.call("POST", "/api/v1/runtime/evaluate", Some(allowed()), &headers).await
+    client.evaluate_with(allowed(), &headers).await
 }
 
 /// Measures the time until decisions with and without a key succeed. Readiness must respond all the
@@ -33,7 +32,7 @@ async fn back_after(client: &Client, round: usize) -> Duration {
         // Readiness promises a response within one second. The margin is for a loaded machine.
         assert!(ready.elapsed() < Duration::from_millis(2500), "{:?}", ready.elapsed());
         let key = format!("after-{round}-{tries}");
-        let plain = client.post("/api/v1/runtime/evaluate", allowed());
+        let plain = client.evaluate(allowed());
         let (plain, keyed) = tokio::join!(plain, keyed(client, &key));
         match (plain.0, keyed.0) {
             (200, 200) => break,
@@ -73,10 +72,9 @@ async fn a_node_decides_again_within_ten_seconds_of_a_silent_failover() {
     );
     assert!(longest < Duration::from_secs(10), "it took {longest:?}");
     // Notifications arrive again as well.
-    let path = format!("/api/v1/delegations/{}/suspend", demo.delegation_id);
-    let (status, answer) = node.owner().post(&path, json!({})).await;
+    let (status, answer) = node.owner().suspend_delegation(&demo.delegation_id).await;
     assert_eq!(status, 200, "{answer}");
-    let (status, answer) = client.post("/api/v1/runtime/evaluate", asking(1200.0, "DE")).await;
+    let (status, answer) = client.evaluate(asking(1200.0, "DE")).await;
     assert_eq!((status, &answer["decision"]), (200, &"deny".into()), "{answer}");
 }
 

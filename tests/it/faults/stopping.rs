@@ -12,12 +12,12 @@ use super::{
     figures::figure,
     process::{Folder, LAME_DUCK, Service, allowed},
 };
-use crate::support::{Client, TestApp};
+use crate::support::{Client, EVALUATE, TestApp};
 
 /// Makes a call that bypasses the listener, like a call in progress when the service begins to
 /// stop.
 async fn evaluate(node: &TestApp, api_key: &str) -> StatusCode {
-    let request = Request::post("/api/v1/runtime/evaluate")
+    let request = Request::post(EVALUATE)
         .header(header::HOST, "localhost")
         .header(header::AUTHORIZATION, format!("Bearer {api_key}"))
         .header(header::CONTENT_TYPE, "application/json")
@@ -48,7 +48,7 @@ async fn calls_under_way_are_recorded_before_the_last_workers_end() {
 async fn sigterm_ends_the_process_within_the_drain() {
     let folder = Folder::new("stopping");
     let mut service = Service::start(&folder);
-    let (status, _) = service.client.post("/api/v1/runtime/evaluate", allowed()).await;
+    let (status, _) = service.client.evaluate(allowed()).await;
     assert_eq!(status, 200);
     let begun = Instant::now();
     service.stop();
@@ -74,8 +74,7 @@ async fn a_service_that_stops_is_not_ready_and_serves_until_balancers_know() {
     // Each call opens its own connection.
     let mut served = 0;
     while begun.elapsed() < SERVED {
-        let (status, answer) =
-            Client::new(&base, &key).post("/api/v1/runtime/evaluate", allowed()).await;
+        let (status, answer) = Client::new(&base, &key).evaluate(allowed()).await;
         assert_eq!(status, 200, "{answer}");
         served += 1;
         let (status, ready) = service.client.get("/health/ready").await;

@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::TestApp;
+use crate::support::{Plain, TestApp, nothing};
 
 const PAGE: &str = include_str!("../../../docs/guides/coding-agent.md");
 const SERVICE: &str = "http://127.0.0.1:8080";
@@ -44,7 +44,7 @@ async fn who_follows_the_page_approves_a_held_command() {
     let approver = app.person("svc:tenant:example", "approver", "approver@example.example");
     let mut id = None;
     for _ in 0..600 {
-        let (_, listed) = approver.get("/api/v1/app/approvals?state=pending").await;
+        let (_, listed) = approver.list_approvals("state=pending").await;
         id = listed["approvals"][0]["id"].as_str().map(str::to_owned);
         if id.is_some() || followed.is_finished() {
             break;
@@ -52,16 +52,15 @@ async fn who_follows_the_page_approves_a_held_command() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     if let Some(id) = &id {
-        let path = format!("/api/v1/app/approvals/{id}");
-        let (_, read) = approver.get(&path).await;
+        let (_, read) = approver.get_approval(id).await;
         let fact = &read["approval"]["presentation"]["facts"][0];
         assert_eq!(
-            (&fact["value"], &fact["block"]),
-            (&json!("rm -rf build"), &json!(true)),
+            (fact["value"].text(), fact["block"].as_bool()),
+            ("rm -rf build", Some(true)),
             "{read:#}"
         );
-        let (status, answer) = approver.post(&format!("{path}/approve"), json!({})).await;
-        assert_eq!((status, &answer["approval"]["state"]), (200, &json!("approved")), "{answer:#}");
+        let (status, answer) = approver.approve_approval(id).await;
+        assert_eq!((status, answer["approval"]["state"].text()), (200, "approved"), "{answer:#}");
     }
     let Output { status, stdout, stderr } = followed.await.unwrap();
     let (printed, told) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
@@ -79,6 +78,6 @@ async fn who_follows_the_page_approves_a_held_command() {
             "tool_input": {"file_path": file.join(name).display().to_string()}});
         let path = "/v1/hooks/claude-code?purpose=software-development";
         let (_, answer) = app.client(key.trim()).post(path, edit).await;
-        assert_eq!(answer == json!({}), is_free, "{name}: {answer:#}");
+        assert_eq!(answer == nothing(), is_free, "{name}: {answer:#}");
     }
 }

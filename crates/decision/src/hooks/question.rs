@@ -6,6 +6,8 @@ use super::client::Client;
 
 /// The most bytes of the arguments of a call, as JSON.
 const LARGEST: usize = 64 << 10;
+/// The most characters of a justification.
+const LONGEST_JUSTIFICATION: usize = 2000;
 /// The first part of every action of a coding agent.
 const CODE: &str = "code";
 
@@ -15,6 +17,8 @@ pub struct Question {
     /// Such as `code.bash`, or `code.mcp.github.create_issue`.
     pub action: String,
     pub context: Map<String, Value>,
+    /// The agent's own words about a shell command.
+    pub justification: Option<String>,
 }
 
 /// The content of a hook's body.
@@ -59,6 +63,9 @@ pub fn question<S: AsRef<str>>(
         let problem = format!("has {bytes} bytes as JSON; at most {LARGEST} are decided");
         return Err(Problem { field: "tool_input", problem });
     }
+    let mut arguments = arguments.clone();
+    let is_bash = client == Client::ClaudeCode && tool.name == "Bash";
+    let justification = if is_bash { description(&mut arguments) } else { None };
     let mut session = Map::new();
     session.insert("tool".to_owned(), tool.name.into());
     for member in ["cwd", "permission_mode"] {
@@ -70,10 +77,21 @@ pub fn question<S: AsRef<str>>(
             Some(_) => return Err(Problem::new(member, "must be a string")),
         }
     }
-    let context = [("arguments", arguments.clone()), ("session", session)];
+    let context = [("arguments", arguments), ("session", session)];
     let context = context.map(|(name, value)| (name.to_owned(), Value::Object(value)));
     let context = context.into_iter().collect();
-    Ok(Asked::Call(Question { action: tool.action, context }))
+    Ok(Asked::Call(Question { action: tool.action, context, justification }))
+}
+
+/// Takes the description of a command out of its arguments.
+///
+/// It is not an input of the command, and the model writes it anew for each call. An approval is
+/// for the command, whatever its description.
+fn description(arguments: &mut Map<String, Value>) -> Option<String> {
+    let text = arguments.get("description")?.as_str()?;
+    let text: String = text.chars().take(LONGEST_JUSTIFICATION).collect();
+    arguments.remove("description");
+    (!text.is_empty()).then_some(text)
 }
 
 impl Problem {
@@ -206,6 +224,37 @@ mod tests {
         let context =
             json!({"arguments": {"command": "ls"}, "session": {"tool": "Bash", "cwd": "/work"}});
         assert_eq!(Value::Object(asked.context), context);
+    }
+
+    #[test]
+    fn the_description_of_a_command_is_no_argument() {
+        let asked = |client: Client, tool: &str, description: Value| {
+            let mut event = event(client, tool);
+            event.insert(
+                "tool_input".to_owned(),
+                json!({"command": "ls", "description": description}),
+            );
+            let Ok(Asked::Call(asked)) = question::<&str>(client, &event, &[]) else {
+                panic!("no question")
+            };
+            (asked.context["arguments"].clone(), asked.justification)
+        };
+        let (whole, long) = ("\u{e9}".repeat(2000), "\u{e9}".repeat(2001));
+        for (description, justification) in
+            [("List files", Some("List files")), (long.as_str(), Some(whole.as_str())), ("", None)]
+        {
+            let (arguments, found) = asked(Client::ClaudeCode, "Bash", json!(description));
+            assert_eq!(arguments, json!({"command": "ls"}), "{description}");
+            assert_eq!(found.as_deref(), justification);
+        }
+        for (client, tool, description) in [
+            (Client::ClaudeCode, "Bash", json!(["a"])),
+            (Client::ClaudeCode, "Task", json!("a")),
+            (Client::Cursor, "Shell", json!("a")),
+        ] {
+            let (arguments, found) = asked(client, tool, description.clone());
+            assert_eq!((&arguments["description"], found), (&description, None), "{tool}");
+        }
     }
 
     #[test]

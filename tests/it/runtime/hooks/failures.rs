@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use super::{CLAUDE, CURSOR, asked, started};
 use crate::support::{
-    Client, TestApp,
+    Answered, Client, Members, Plain, TestApp,
     coder::{AGENT, PURPOSE, TENANT, call, denial, key},
+    new_principal, nothing, only,
 };
 
 const JSON: &str = "application/json";
@@ -29,7 +30,7 @@ async fn denied(request: RequestBuilder) -> (String, HeaderMap) {
 }
 
 fn read() -> String {
-    call("Read", &json!({"file_path": "a"})).to_string()
+    call("Read", &only("file_path", "a")).to_string()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -52,9 +53,8 @@ async fn a_caller_without_a_valid_credential_learns_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_that_does_not_name_one_agent_is_denied() {
     let (app, client) = started().await;
-    let other = json!({"tenant_id": TENANT, "principal_class": "agent", "name": "other",
-        "display_name": "Other"});
-    assert_eq!(app.owner().post("/api/v1/principals", other).await.0, 201);
+    let other = new_principal("agent", "Other").with("tenant_id", TENANT).with("name", "other");
+    assert_eq!(app.owner().create_principal(other).await.0, 201);
     let mut keys = vec![app.owner_token().to_owned(), app.member_token(TENANT, "admin")];
     keys.push(app.api_key(TENANT, &["runtime:read"]).await);
     keys.push(app.api_key(TENANT, &["runtime:write"]).await);
@@ -66,14 +66,14 @@ async fn a_key_that_does_not_name_one_agent_is_denied() {
         assert_eq!(reason.contains("bound to exactly one agent"), place > 2, "{place}: {reason}");
     }
     // Another agent than the key's cannot be named.
-    assert_eq!(asked(&client, "Read", json!({"file_path": "a"})).await, None);
+    assert_eq!(asked(&client, "Read", only("file_path", "a")).await, None);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_that_cannot_be_read_is_denied() {
     let (_app, client) = started().await;
     let without = |member: &str| {
-        let mut event = call("Read", &json!({"file_path": "a"}));
+        let mut event = call("Read", &only("file_path", "a"));
         event.as_object_mut().unwrap().remove(member);
         event.to_string()
     };
@@ -93,8 +93,8 @@ async fn a_request_that_cannot_be_read_is_denied() {
         (CLAUDE, JSON, read().replace("\"a\"", &deep)),
         (CLAUDE, JSON, read().replace("\"a\"", "\"a\\u0000\"")),
         (CLAUDE, JSON, read().replace("\"a\"", "1e400")),
-        (CLAUDE, JSON, call("Write", &json!({"content": "x".repeat(65 << 10)})).to_string()),
-        (CLAUDE, JSON, call("Write", &json!({"content": "x".repeat(300 << 10)})).to_string()),
+        (CLAUDE, JSON, call("Write", &only("content", "x".repeat(65 << 10))).to_string()),
+        (CLAUDE, JSON, call("Write", &only("content", "x".repeat(300 << 10))).to_string()),
         (CLAUDE, "text/plain", read()),
         (CLAUDE, "", read()),
         (CLAUDE, "application/json; charset=utf-16", read()),
@@ -113,11 +113,11 @@ async fn a_request_that_cannot_be_read_is_denied() {
     let coded = request(&client, CLAUDE, JSON, read()).header("content-encoding", "gzip");
     denied(coded).await;
     // A call in the form of one coding agent is none of another.
-    let (status, answer) = client.post(CURSOR, call("Read", &json!({}))).await;
-    assert_eq!((status, &answer["permission"]), (200, &json!("deny")), "{answer:#}");
+    let (status, answer) = client.post(CURSOR, call("Read", &nothing())).await;
+    assert_eq!((status, answer["permission"].text()), (200, "deny"), "{answer:#}");
     // An unknown coding agent has no form.
     let path = format!("/v1/hooks/codex?purpose={PURPOSE}");
-    assert_eq!(client.post(&path, call("Read", &json!({}))).await.0, 400);
+    assert_eq!(client.post(&path, call("Read", &nothing())).await.0, 400);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -125,12 +125,12 @@ async fn limits_and_addresses_that_refuse_are_denials() {
     let (app, client) = started().await;
     let admin = Client { base: app.listening(Surfaces::ADMIN).await, ..client.clone() };
     denied(request(&admin, CLAUDE, JSON, read())).await;
-    let limit = json!({"decisions_per_second": 1});
-    assert_eq!(app.owner().patch("/api/v1/tenants/example", limit).await.0, 200);
+    let limit = only("decisions_per_second", 1);
+    assert_eq!(app.owner().update_tenant("example", limit).await.0, 200);
     let mut limited = 0;
     for _ in 0..8 {
-        let (status, answer) = client.post(CLAUDE, call("Read", &json!({"file_path": "a"}))).await;
-        assert_eq!(status, 200, "{answer:#}");
+        let answer =
+            client.post(CLAUDE, call("Read", &only("file_path", "a"))).await.assert_status(200);
         limited += usize::from(denial(&answer).is_some_and(|text| text.contains("rate_limited")));
     }
     assert!(limited > 1, "{limited}");

@@ -29,7 +29,7 @@ use reqwest::Url;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use crate::{outcome::Failure, runtime::runtime, server::Server, text, view::View};
+use crate::{outcome::Failure, runtime::relaying, server::Server, text, view::View};
 
 /// The exit code that blocks a call.
 const BLOCKED: u8 = 2;
@@ -113,7 +113,7 @@ impl Hook {
         };
         let end = started + Duration::from_secs(self.guard.timeout);
         let decided = async { timeout_at(end - LAST, self.decided(asked, end - MARGIN)).await };
-        let decided = runtime()?.block_on(decided);
+        let decided = relaying()?.block_on(decided);
         decided.map_err(|_| Failure::new("the service did not answer in time"))?
     }
 
@@ -129,8 +129,13 @@ impl Hook {
             "supported_obligations": [],
             "explain": true,
         });
+        if let Some(justification) = asked.justification {
+            request["justification"] = justification.into();
+        }
         let mut answer = evaluate(&server, &request).await?;
         if let Some(approval_id) = awaited(&answer) {
+            let link = text::plain(text::of(&answer, "verify_url"));
+            let _ = writeln!(io::stderr(), "waiting for approval: {link}");
             let waited = timeout_at(end, wait::outcome(&server, text::of(&answer, "decision_id")));
             match waited.await {
                 Err(_) => {}
