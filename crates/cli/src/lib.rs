@@ -55,7 +55,7 @@ pub use jwks::Jwks;
 pub use list::List;
 pub use outcome::{CommandOutput, Failure, print};
 pub use refusal::flag;
-pub use runtime::runtime;
+pub use runtime::{runtime, with_huge_pages};
 pub use server::Server;
 pub use token_request::TokenRequest;
 pub use view::View;

@@ -39,6 +39,13 @@ impl Base {
         Ok(url)
     }
 
+    pub(crate) fn is_encrypted(&self) -> bool {
+        match self {
+            Self::Named(url) => url.scheme() == "https",
+            Self::Local { scheme, .. } => *scheme == "https",
+        }
+    }
+
     pub(crate) fn is_loopback(&self) -> bool {
         match self {
             Self::Named(url) => is_loopback(url),

@@ -17,7 +17,7 @@ pub(super) struct McpClient {
     from: Lines<BufReader<ChildStdout>>,
     next: i64,
     /// Ends with this value.
-    _process: Child,
+    process: Child,
 }
 
 impl McpClient {
@@ -28,13 +28,23 @@ impl McpClient {
         let mut process = command.spawn().unwrap();
         let (to, from) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
         let from = BufReader::new(from).lines();
-        let mut client = Self { to, from, next: 0, _process: process };
+        let mut client = Self { to, from, next: 0, process };
         let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {},
             "clientInfo": {"name": "test", "version": "1"}});
         let answer = client.ask("initialize", hello).await;
         assert!(answer["result"]["serverInfo"].is_object(), "{answer:#}");
         client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
         client
+    }
+
+    /// The process's memory of a kind of Linux, in KiB.
+    #[cfg(target_os = "linux")]
+    pub(super) fn memory(&self, kind: &str) -> u64 {
+        let path = format!("/proc/{}/smaps_rollup", self.process.id().unwrap());
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+        let (_, size) = lines.find(|(name, _)| *name == kind).unwrap();
+        size.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
     async fn send(&mut self, message: &Value) {

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{PROGRAM, TENANT, client::McpClient, everything, told};
+use super::{PROGRAM, approved, client::McpClient, everything, told};
 use crate::support::TestApp;
 
 const PAGE: &str = include_str!("../../../docs/guides/mcp.md");
@@ -32,8 +32,7 @@ fn script(folder: &Path, name: &str, text: &str) {
 fn programs(app: &TestApp, folder: &Path) -> String {
     let url = app.base_url();
     let text = format!(
-        "case \"$1 $2\" in\n'seed demo') exit 0;;\n'mcp wrap') exec {PROGRAM} \"$@\";;\nesac\n\
-         first=$1 second=$2; shift 2; exec {PROGRAM} \"$first\" \"$second\" --url {url} \"$@\""
+        "first=$1 second=$2; shift 2; exec {PROGRAM} \"$first\" \"$second\" --url {url} \"$@\""
     );
     script(folder, "agent-authority", &text);
     script(folder, "npx", &format!("exec node {}", everything()));
@@ -80,14 +79,4 @@ async fn who_follows_the_page_has_a_held_call_that_runs_once() {
     let shown = tokio::task::block_in_place(|| printed(&app, &path, &others));
     assert!(shown.contains("every tool is pinned"), "{shown}");
     assert!(shown.contains("no problem was found"), "{shown}");
-}
-
-/// Approves the pending request.
-async fn approved(app: &TestApp) {
-    let approver = app.person(TENANT, "approver", "approver@acme.example");
-    let (_, listed) = approver.get("/api/v1/app/approvals?state=pending").await;
-    let id = listed["approvals"][0]["id"].as_str().unwrap_or_else(|| panic!("{listed:#}"));
-    let path = format!("/api/v1/app/approvals/{id}/approve");
-    let (status, answer) = approver.post(&path, json!({})).await;
-    assert_eq!((status, &answer["approval"]["state"]), (200, &json!("approved")), "{answer:#}");
 }

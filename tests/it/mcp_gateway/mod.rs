@@ -3,10 +3,15 @@
 mod client;
 mod everything;
 mod guide;
+mod sdk;
+mod stateless;
+mod world;
 
 use std::path::PathBuf;
 
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::support::TestApp;
 
 const TENANT: &str = "svc:tenant:acme";
 const AGENT: &str = "svc:agent:acme:dev";
@@ -14,8 +19,12 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_agent-authority");
 
 /// The program of `@modelcontextprotocol/server-everything`.
 fn everything() -> String {
-    let features = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("features/node_modules");
-    let program = features.join("@modelcontextprotocol/server-everything/dist/index.js");
+    feature("node_modules/@modelcontextprotocol/server-everything/dist/index.js")
+}
+
+/// A program that `script/features` installs.
+fn feature(name: &str) -> String {
+    let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("features").join(name);
     assert!(program.exists(), "{}: run script/features", program.display());
     program.display().to_string()
 }
@@ -27,4 +36,14 @@ fn told(answer: &Value) -> (String, bool) {
     let text = result["content"][0]["text"].as_str();
     let text = text.unwrap_or_else(|| panic!("no text: {answer:#}"));
     (text.to_owned(), result["isError"] == true)
+}
+
+/// Approves the pending request.
+async fn approved(app: &TestApp) {
+    let approver = app.person(TENANT, "approver", "approver@acme.example");
+    let (_, listed) = approver.get("/api/v1/app/approvals?state=pending").await;
+    let id = listed["approvals"][0]["id"].as_str().unwrap_or_else(|| panic!("{listed:#}"));
+    let path = format!("/api/v1/app/approvals/{id}/approve");
+    let (status, answer) = approver.post(&path, json!({})).await;
+    assert_eq!((status, &answer["approval"]["state"]), (200, &json!("approved")), "{answer:#}");
 }

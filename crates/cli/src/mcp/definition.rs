@@ -1,5 +1,7 @@
 //! Definitions of tools as a server sends them, and their digests.
 
+use std::sync::Arc;
+
 use authority_crypto::sha256;
 use authority_evidence::digest_text;
 use serde::Deserialize;
@@ -21,9 +23,9 @@ pub(crate) struct Definition {
 }
 
 /// A page of a server's tools.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Page {
-    pub(crate) definitions: Vec<Definition>,
+    pub(crate) definitions: Vec<Arc<Definition>>,
     /// The tools that cannot be pinned, each with the reason.
     pub(crate) unreadable: Vec<String>,
     pub(crate) next: Option<String>,
@@ -46,7 +48,7 @@ pub(crate) fn page(result: &str) -> Result<Page, String> {
     let mut page = Page { next: raw.next_cursor, ..Page::default() };
     for tool in raw.tools {
         match Definition::read(tool.get()) {
-            Ok(definition) => page.definitions.push(definition),
+            Ok(definition) => page.definitions.push(Arc::new(definition)),
             Err(why) => page.unreadable.push(why),
         }
     }

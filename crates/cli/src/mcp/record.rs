@@ -39,6 +39,9 @@ pub(crate) struct ToolRecord {
     #[serde(default)]
     pub(crate) actions: Vec<String>,
     pub(crate) mcp: ToolPin,
+    /// Sentences of the tenant's policies for the description.
+    #[serde(default)]
+    pub(crate) advice: Vec<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -1,6 +1,6 @@
 //! A server as a child process, and its introduction: its instructions and its tools.
 
-use std::{io, process::Stdio, time::Duration};
+use std::{io, process::Stdio, sync::Arc, time::Duration};
 
 use nix::{
     sys::signal::{Signal, killpg},
@@ -13,11 +13,14 @@ use tokio::{
     time::timeout,
 };
 
-use crate::mcp::{
-    definition::{Definition, page},
-    lines,
-    message::Id,
-    reply,
+use crate::{
+    mcp::{
+        definition::{Definition, page},
+        lines,
+        message::Id,
+        reply,
+    },
+    runtime::with_huge_pages,
 };
 
 /// How long a server may take for one answer. It may have to be downloaded first.
@@ -51,7 +54,7 @@ impl Server {
         for name in without {
             start.env_remove(name);
         }
-        let mut child = start.spawn()?;
+        let mut child = with_huge_pages(true, || start.spawn())?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
             return Err(io::ErrorKind::BrokenPipe.into());
@@ -75,7 +78,7 @@ pub(crate) fn kill(child: &Child) -> io::Result<()> {
 #[derive(Debug, Default)]
 pub(crate) struct Introduction {
     pub(crate) instructions: Option<String>,
-    pub(crate) definitions: Vec<Definition>,
+    pub(crate) definitions: Vec<Arc<Definition>>,
     /// The tools that cannot be pinned, each with the reason.
     pub(crate) unreadable: Vec<String>,
 }

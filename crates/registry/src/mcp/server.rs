@@ -11,7 +11,7 @@ use authority_model::{
 use diesel::{dsl::sql, sql_types::Text};
 use tonic::Response;
 
-use super::definitions;
+use super::{advice, definitions};
 use crate::flow::prelude::*;
 
 /// Returns the tenant of a request. The installation's owner must name it.
@@ -82,8 +82,9 @@ pub(super) async fn get(
 ) -> Reply<GetMcpServerResponse> {
     let (caller, request) = admitted(call)?;
     let tenant = tenant(registry, &caller, request.tenant_id.as_deref()).await?;
+    let of = tenant.clone();
     let read = registry.store.read_tx(&caller.scope(), async move |db| {
-        let server = find(db, &tenant, &request.slug).await?;
+        let server = find(db, &of, &request.slug).await?;
         let tools = tools(db, &server).await?;
         let texts = definitions::of(db, &tools).await?;
         Ok::<_, Error>((server, tools, texts))
@@ -91,6 +92,9 @@ pub(super) async fn get(
     let (server, tools, texts) = read.await?;
     let mut texts: HashMap<_, _> =
         texts.into_iter().map(|(id, digest, text)| ((id, digest), text)).collect();
+    let is_advised = server.mcp.as_ref().is_some_and(|mcp| mcp.advice_in_descriptions);
+    let handle =
+        if is_advised { registry.graph.tenant(&tenant).map_err(Error::from)? } else { None };
     let mut shown = Vec::with_capacity(tools.len());
     for tool in tools {
         let Some(mut mcp) = tool.mcp else { continue };
@@ -98,7 +102,13 @@ pub(super) async fn get(
             let text = texts.remove(&(tool.id.clone(), digest.clone()));
             mcp.definition = text.map(|text| definitions::object(&text)).transpose()?;
         }
-        shown.push(McpServerTool { id: tool.id, actions: tool.actions, mcp: Some(mcp) });
+        let action = tool.actions.as_slice().first();
+        let advice = handle
+            .as_ref()
+            .zip(action)
+            .map(|(handle, action)| advice::on(&handle.read(), action, registry.clock.now()));
+        let advice = advice.unwrap_or_default();
+        shown.push(McpServerTool { id: tool.id, actions: tool.actions, mcp: Some(mcp), advice });
     }
     let name = |tool: &McpServerTool| tool.mcp.as_ref().map(|mcp| mcp.name.clone());
     shown.sort_by_cached_key(name);

@@ -2,22 +2,20 @@
 
 use serde_json::{Value, json};
 
-use super::{AGENT, TENANT, World, definition};
-use crate::support::Client;
+use super::{AGENT, World, definition};
+use crate::support::{Answered, Client, Members, Plain, new_api_key, new_principal, only};
 
 /// Returns a key that is bound to the agent.
 async fn bound(world: &World, agent: &str) -> Client {
-    let body = json!({"tenant_id": TENANT, "label": "dev", "principal_ids": [agent],
-        "scopes": ["runtime:read", "runtime:write", "tools:observe"]});
-    let (status, made) = world.app.owner().post("/api/v1/api-keys", body).await;
-    assert_eq!(status, 201, "{made:#}");
+    let body = new_api_key("dev", &["runtime:read", "runtime:write", "tools:observe"])
+        .with("principal_ids", [agent]);
+    let made = world.app.owner().create_api_key(body).await.assert_status(201);
     world.app.client(made["secret"].as_str().unwrap())
 }
 
 async fn report(key: &Client, definition: Value) -> Value {
     let body = json!({"definitions": [definition]});
-    let (status, answer) = key.post("/v1/mcp-servers/github:observe", body).await;
-    assert_eq!(status, 200, "{answer:#}");
+    let answer = key.observe_mcp_server("github", body).await.assert_status(200);
     answer["tools"][0].clone()
 }
 
@@ -26,27 +24,26 @@ async fn a_bound_key_marks_a_pinned_tool_as_drifted_and_does_nothing_else() {
     let world = World::start().await;
     let key = bound(&world, AGENT).await;
     let unknown = report(&key, definition("create_issue", "a")).await;
-    assert_eq!((&unknown["change"], &unknown["id"]), (&json!("ignored"), &Value::Null));
+    assert_eq!((unknown["change"].text(), &unknown["id"]), ("ignored", &Value::Null));
     let quarantined = world.reported(&[definition("create_issue", "a")]).await;
     let again = report(&key, definition("create_issue", "b")).await;
-    assert_eq!((&again["change"], &again["pin"]), (&json!("ignored"), &json!("quarantined")));
+    assert_eq!((again["change"].text(), again["pin"].text()), ("ignored", "quarantined"));
     let id = quarantined[0]["id"].as_str().unwrap();
     let kept = world.tool(id).await;
     assert_eq!(kept["mcp"]["seen_digest"], quarantined[0]["definition_digest"]);
     world.with_pinned(&definition("create_issue", "a")).await;
     assert_eq!(report(&key, definition("create_issue", "a")).await["change"], "unchanged");
     let drifted = report(&key, definition("create_issue", "b")).await;
-    assert_eq!((&drifted["change"], &drifted["pin"]), (&json!("changed"), &json!("drifted")));
+    assert_eq!((drifted["change"].text(), drifted["pin"].text()), ("changed", "drifted"));
     // It binds every gateway, and the other key's requests.
-    let digest = json!({"tool_definition_digest": quarantined[0]["definition_digest"]});
+    let digest = only("tool_definition_digest", &quarantined[0]["definition_digest"]);
     assert_eq!(world.reason(digest).await, "capability_quarantined");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_of_another_agent_reports_nothing() {
     let world = World::start().await;
-    let stranger = json!({"tenant_id": TENANT, "principal_class": "agent",
-        "display_name": "Other", "name": "other"});
+    let stranger = new_principal("agent", "Other").with("name", "other");
     super::made(&world.admin, "principals", stranger).await;
     let (id, _) = world.with_pinned(&definition("create_issue", "a")).await;
     let key = bound(&world, "svc:agent:acme:other").await;

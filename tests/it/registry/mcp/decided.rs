@@ -5,24 +5,27 @@ use serde_json::{Value, json};
 
 use super::{ACTION, AGENT, TENANT, World, asking, definition, refused};
 use crate::evidence::golden;
+use crate::support::{
+    AUTHORIZE, Answered, BATCH_EVALUATE, EVALUATE, EVALUATE_DECISION, Members, Plain,
+    SIMULATE_DECISION, new_policy, new_tool, nothing, only,
+};
 
 /// Sends a request to every operation that decides. Returns the operation's name, the decision and
 /// the reason code.
 async fn by_each_operation(world: &World, more: &Value) -> Vec<(&'static str, Value, Value)> {
     let asked = asking(more);
-    let mut explained = asked.clone();
-    explained["explain"] = json!(true);
+    let explained = asked.clone().with("explain", true);
     let mut authorize = asked.clone();
     let members = authorize.as_object_mut().unwrap();
     members.remove("subject");
-    members.insert("actor".to_owned(), json!({"entity_id": AGENT}));
+    members.insert("actor".to_owned(), only("entity_id", AGENT));
     let calls = [
-        ("evaluate", "/api/v1/runtime/evaluate", asked.clone(), ""),
-        ("explain", "/api/v1/runtime/evaluate", explained, ""),
-        ("authorize", "/v1/runtime/authorize", authorize, ""),
-        ("decide", "/v1/decisions/evaluate", asked.clone(), ""),
-        ("batch", "/v1/decisions:batchEvaluate", json!({"requests": [asked]}), "/results/0/answer"),
-        ("simulate", "/v1/decisions:simulate", json!({"request": asked}), ""),
+        ("evaluate", EVALUATE, asked.clone(), ""),
+        ("explain", EVALUATE, explained, ""),
+        ("authorize", AUTHORIZE, authorize, ""),
+        ("decide", EVALUATE_DECISION, asked.clone(), ""),
+        ("batch", BATCH_EVALUATE, json!({"requests": [asked]}), "/results/0/answer"),
+        ("simulate", SIMULATE_DECISION, only("request", &asked), ""),
     ];
     let mut found = Vec::new();
     for (name, path, body, at) in calls {
@@ -37,7 +40,7 @@ async fn by_each_operation(world: &World, more: &Value) -> Vec<(&'static str, Va
 /// Checks that every operation denies for this reason, whether the request names the tool or not.
 async fn denied(world: &World, tool: &str, digest: Option<&str>, reason: &str) {
     for named in [Some(tool), None] {
-        let mut more = json!({});
+        let mut more = nothing();
         if let Some(tool) = named {
             more["tool_id"] = json!(tool);
         }
@@ -52,7 +55,7 @@ async fn denied(world: &World, tool: &str, digest: Option<&str>, reason: &str) {
 
 async fn permitted(world: &World, tool: &str, digest: &str) {
     for more in [
-        json!({"tool_definition_digest": digest}),
+        only("tool_definition_digest", digest),
         json!({"tool_definition_digest": digest, "tool_id": tool}),
     ] {
         for (name, decision, reason) in by_each_operation(world, &more).await {
@@ -95,17 +98,16 @@ async fn a_tool_is_permitted_only_while_it_is_pinned_and_with_its_digest() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_grant_of_another_tool_does_not_free_the_action() {
     let world = World::start().await;
-    let plain = json!({"tenant_id": TENANT, "name": "plain", "function_signature": "f()",
-        "actions": [ACTION]});
-    let (_, plain) = world.app.owner().post("/api/v1/tools", plain).await;
+    let plain = new_tool("plain", "f()", &[ACTION]);
+    let (_, plain) = world.app.owner().create_tool(plain).await;
     let plain = plain["tool"]["id"].clone();
     let grant = json!({"agent_id": AGENT, "used_id": plain, "used_kind": "tool"});
-    let (status, _) = world.app.owner().post("/api/v1/relationships/uses", grant).await;
+    let (status, _) = world.app.owner().create_uses(grant).await;
     assert_eq!(status, 201);
-    assert_eq!(world.reason(json!({})).await, "permission_granted");
+    assert_eq!(world.reason(nothing()).await, "permission_granted");
     world.reported(&[definition("create_issue", "")]).await;
-    assert_eq!(world.reason(json!({})).await, "capability_quarantined");
-    assert_eq!(world.reason(json!({"tool_id": plain})).await, "permission_granted");
+    assert_eq!(world.reason(nothing()).await, "capability_quarantined");
+    assert_eq!(world.reason(only("tool_id", &plain)).await, "permission_granted");
 }
 
 /// The record has the digest, and the decision is made again on its recorded facts after a drift.
@@ -114,25 +116,23 @@ async fn the_digest_is_sealed_and_an_older_decision_replays() {
     let world = World::start().await;
     let (tool, digest) = world.with_pinned(&definition("create_issue", "a")).await;
     let body = asking(&json!({"tool_id": tool, "tool_definition_digest": digest}));
-    let (_, answer) = world.key.post("/api/v1/runtime/evaluate", body).await;
+    let (_, answer) = world.key.evaluate(body).await;
     assert_eq!(answer["decision"], "allow", "{answer:#}");
     let id = answer["decision_id"].as_str().unwrap();
-    let (_, found) = world.key.get(&format!("/v1/decisions/{id}")).await;
-    assert_eq!(found["record"]["request"]["tool_definition_digest"], json!(digest), "{found:#}");
+    let (_, found) = world.key.get_decision(id).await;
+    assert_eq!(found["record"]["request"]["tool_definition_digest"], digest, "{found:#}");
     world.reported(&[definition("create_issue", "b")]).await;
-    let (status, sealed) = world.key.post("/v1/evidence/seal", json!({"decision_id": id})).await;
-    assert_eq!(status, 200, "{sealed:#}");
+    world.key.seal_decision(id).await.assert_status(200);
     let replayed = async |mode: &str| {
         let body = json!({"decision_id": id, "mode": mode});
-        world.key.post("/v1/replay/proof", body).await.1["result"].clone()
+        world.key.mint_replay_proof(body).await.1["result"].clone()
     };
     assert_eq!(replayed("historical_state_snapshot").await, "match");
     assert_eq!(replayed("current_state").await, "mismatch");
     let recorded = json!({"decision_id": id, "against": "recorded"});
-    let (_, simulated) = world.admin.post("/api/v1/app/decisions:simulate", recorded).await;
+    let (_, simulated) = world.admin.simulate_decision(recorded).await;
     assert_eq!(simulated["reason_code"], "permission_granted", "{simulated:#}");
-    let present = json!({"decision_id": id});
-    let (_, simulated) = world.admin.post("/api/v1/app/decisions:simulate", present).await;
+    let (_, simulated) = world.admin.simulate_decision(only("decision_id", id)).await;
     assert_eq!(simulated["reason_code"], "capability_quarantined", "{simulated:#}");
 }
 
@@ -141,15 +141,15 @@ async fn the_digest_is_sealed_and_an_older_decision_replays() {
 async fn sealed_decisions_on_definitions_replay() {
     let world = World::start().await;
     let sealed = async |more: Value, reason: &str, name: &str| {
-        let (_, answer) = world.key.post("/api/v1/runtime/evaluate", asking(&more)).await;
+        let (_, answer) = world.key.evaluate(asking(&more)).await;
         assert_eq!(answer["reason_code"], reason, "{answer:#}");
         golden::replays(&world.app, answer["decision_id"].as_str().unwrap(), name).await;
     };
     let (tool, digest) = world.with_pinned(&definition("create_issue", "a")).await;
     let named = json!({"tool_id": tool, "tool_definition_digest": digest});
     sealed(named.clone(), "permission_granted", "pinned_definition-1").await;
-    sealed(json!({"tool_id": tool}), "tool_definition_changed", "tool_definition_changed-1").await;
-    sealed(json!({}), "tool_definition_changed", "tool_definition_changed-2").await;
+    sealed(only("tool_id", &tool), "tool_definition_changed", "tool_definition_changed-1").await;
+    sealed(nothing(), "tool_definition_changed", "tool_definition_changed-2").await;
     world.reported(&[definition("create_issue", "b")]).await;
     sealed(named, "capability_quarantined", "drifted_definition-1").await;
 }
@@ -161,10 +161,9 @@ async fn a_repetition_after_a_drift_is_denied() {
     let (tool, digest) = world.with_pinned(&definition("create_issue", "a")).await;
     let body = asking(&json!({"tool_id": tool, "tool_definition_digest": digest}));
     let key = [("idempotency-key", "one")];
-    let ask =
-        async || world.key.call("POST", "/api/v1/runtime/evaluate", Some(body.clone()), &key).await;
+    let ask = async || world.key.evaluate_with(body.clone(), &key).await;
     let (status, first) = ask().await;
-    assert_eq!((status, &first["decision"]), (200, &json!("allow")), "{first:#}");
+    assert_eq!((status, first["decision"].text()), (200, "allow"), "{first:#}");
     assert_eq!(ask().await.1["decision_id"], first["decision_id"]);
     world.reported(&[definition("create_issue", "b")]).await;
     refused(ask().await, 409, "decision_stopped", "capability_quarantined");
@@ -179,20 +178,16 @@ async fn an_approval_is_of_no_use_after_the_definition_changed() {
     let tool = reported[0]["id"].as_str().unwrap();
     let pin = async |digest: &Value| {
         // The proposed declaration needs one approver.
-        let body = json!({"definition_digest": digest});
-        let path = format!("/api/v1/app/tools/{tool}/pin");
-        assert_eq!(world.admin.post(&path, body).await.0, 200);
+        assert_eq!(world.admin.pin_tool(tool, only("definition_digest", digest)).await.0, 200);
     };
     let digest = &reported[0]["definition_digest"];
     pin(digest).await;
     let body = asking(&json!({"tool_id": tool, "tool_definition_digest": digest}));
-    let (_, held) = world.key.post("/api/v1/runtime/evaluate", body).await;
+    let (_, held) = world.key.evaluate(body).await;
     assert_eq!(held["decision"], "require_approval", "{held:#}");
     let approval = &held["approval_id"];
     let approver = world.app.person(TENANT, "approver", "bob@acme.example");
-    let path = format!("/api/v1/app/approvals/{}/approve", approval.as_str().unwrap());
-    let (status, approved) = approver.post(&path, json!({})).await;
-    assert_eq!(status, 200, "{approved:#}");
+    approver.approve_approval(approval.as_str().unwrap()).await.assert_status(200);
     let second = world.reported(&[definition("create_issue", "b")]).await;
     let citing = |digest: &Value| json!({"tool_id": tool, "tool_definition_digest": digest, "approval_id": approval});
     assert_eq!(world.reason(citing(digest)).await, "capability_quarantined");
@@ -208,23 +203,22 @@ async fn an_approval_is_of_no_use_after_the_definition_changed() {
 async fn the_schema_describes_arguments_with_decimals() {
     let world = World::start().await;
     let mut priced = definition("create_issue", "");
-    priced["inputSchema"]["properties"]["price"] = json!({"type": "number"});
+    priced["inputSchema"]["properties"]["price"] = only("type", "number");
     let (tool, digest) = world.with_pinned(&priced).await;
     let with = |arguments: Value| json!({"tool_id": tool, "tool_definition_digest": digest, "context": {"arguments": arguments}});
     let cedar = "forbid (principal, action == Svc::Action::\"mcp.github.create_issue\", resource) \
         when { context.input has arguments && context.input.arguments has price \
                && context.input.arguments.price.greaterThan(decimal(\"5.0\")) };";
-    let policy = json!({"tenant_id": TENANT, "regime": "own", "name": "price", "cedar": cedar});
-    let (status, made) = world.app.owner().post("/api/v1/policies", policy).await;
-    assert_eq!(status, 201, "{made:#}");
+    let policy = new_policy("own", cedar).with("name", "price");
+    world.app.owner().create_policy(policy).await.assert_status(201);
     for (arguments, reason) in [
-        (json!({"title": "x"}), "permission_granted"),
+        (only("title", "x"), "permission_granted"),
         (json!({"title": "x", "price": 5}), "permission_granted"),
         (json!({"title": "x", "price": 5.25}), "policy_denied"),
         (json!({"title": "x", "price": 6}), "policy_denied"),
         (json!({"title": "x", "price": "6"}), "context_invalid"),
         (json!({"title": "x", "price": 6.12345}), "context_invalid"),
-        (json!({"price": 1}), "context_invalid"),
+        (only("price", 1), "context_invalid"),
     ] {
         assert_eq!(world.reason(with(arguments.clone())).await, reason, "{arguments}");
     }

@@ -1,5 +1,6 @@
 //! MCP servers: an admin adds one, its tools are reported and pinned, and requests for them are decided.
 
+mod advice;
 mod bound;
 mod decided;
 mod observed;
@@ -9,9 +10,10 @@ mod resources;
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, TestApp};
+use crate::support::{
+    Answered, Client, Members, Plain, TENANT, TestApp, new_principal, new_purpose, only,
+};
 
-const TENANT: &str = "svc:tenant:acme";
 const AGENT: &str = "svc:agent:acme:dev";
 const ACTION: &str = "mcp.github.create_issue";
 
@@ -29,16 +31,11 @@ impl World {
     async fn start() -> Self {
         let app = TestApp::start().await;
         for slug in ["acme", "other"] {
-            let body = json!({"name": slug, "slug": slug});
-            assert_eq!(app.owner().post("/api/v1/tenants", body).await.0, 201);
+            assert_eq!(app.owner().create_tenant(json!({"name": slug, "slug": slug})).await.0, 201);
         }
         let admin = app.person(TENANT, "admin", "ann@acme.example");
-        let agent = json!({"tenant_id": TENANT, "principal_class": "agent", "display_name": "Dev",
-            "name": "dev"});
-        made(&admin, "principals", agent).await;
-        let purpose = json!({"tenant_id": TENANT, "slug": "work", "name": "Work",
-            "allowed_actions": ["*"]});
-        made(&admin, "purposes", purpose).await;
+        made(&admin, "principals", new_principal("agent", "Dev").with("name", "dev")).await;
+        made(&admin, "purposes", new_purpose("work", "Work", &["*"])).await;
         let server = made(&admin, "external-apps", server("github")).await["id"].clone();
         let grant = json!({"agent_id": AGENT, "used_id": server, "used_kind": "external_app"});
         made(&admin, "relationships/uses", grant).await;
@@ -50,16 +47,14 @@ impl World {
 
     /// Reports definitions of the server's tools.
     async fn reported(&self, definitions: &[Value]) -> Vec<Value> {
-        let body = json!({"definitions": definitions});
-        let (status, answer) = self.key.post("/v1/mcp-servers/github:observe", body).await;
-        assert_eq!(status, 200, "{answer:#}");
+        let body = only("definitions", definitions);
+        let answer = self.key.observe_mcp_server("github", body).await.assert_status(200);
         answer["tools"].as_array().unwrap().clone()
     }
 
     /// Reads a tool with its definitions.
     async fn tool(&self, id: &str) -> Value {
-        let (status, found) = self.admin.get(&format!("/api/v1/app/tools/{id}")).await;
-        assert_eq!(status, 200, "{found:#}");
+        let found = self.admin.get_tool(id).await.assert_status(200);
         found["tool"].clone()
     }
 
@@ -68,7 +63,7 @@ impl World {
         let body = json!({"definition_digest": digest,
             "action_declaration": {"effect_class": "informational", "reversibility": "reversible"},
             "action_risk_classification": {"risk_tier": "minimal"}});
-        self.admin.post(&format!("/api/v1/app/tools/{id}/pin"), body).await
+        self.admin.pin_tool(id, body).await
     }
 
     /// Reports and pins a definition. Returns the tool's id and the digest.
@@ -76,15 +71,13 @@ impl World {
         let reported = self.reported(std::slice::from_ref(definition)).await;
         let id = reported[0]["id"].as_str().unwrap().to_owned();
         let digest = &reported[0]["definition_digest"];
-        let (status, pinned) = self.pin(&id, digest).await;
-        assert_eq!(status, 200, "{pinned:#}");
+        self.pin(&id, digest).await.assert_status(200);
         (id, digest.as_str().unwrap().to_owned())
     }
 
     /// Requests a decision. Returns the decision and its reason code.
     async fn decided(&self, more: Value) -> (String, String) {
-        let (status, answer) = self.key.post("/api/v1/runtime/evaluate", asking(&more)).await;
-        assert_eq!(status, 200, "{answer:#}");
+        let answer = self.key.evaluate(asking(&more)).await.assert_status(200);
         let word = |name: &str| answer[name].as_str().unwrap().to_owned();
         (word("decision"), word("reason_code"))
     }
@@ -106,10 +99,9 @@ fn definition(name: &str, description: &str) -> Value {
 
 /// Returns a request for the action with these members.
 fn asking(more: &Value) -> Value {
-    let mut body = json!({"subject": AGENT, "action": ACTION, "purpose": "work",
-        "context": {"arguments": {"title": "x"}}});
-    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    body
+    json!({"subject": AGENT, "action": ACTION, "purpose": "work",
+        "context": {"arguments": {"title": "x"}}})
+    .and(more)
 }
 
 /// Creates a record as an admin.
@@ -122,6 +114,6 @@ async fn made(admin: &Client, path: &str, body: Value) -> Value {
 /// Checks the status and the code of a refusal, and that its text contains `text`.
 #[track_caller]
 fn refused((status, answer): (u16, Value), expected: u16, code: &str, text: &str) {
-    assert_eq!((status, &answer["error"]), (expected, &json!(code)), "{answer:#}");
+    assert_eq!((status, answer["error"].text()), (expected, code), "{answer:#}");
     assert!(answer.to_string().contains(text), "{text}: {answer:#}");
 }

@@ -3,38 +3,33 @@
 use serde_json::{Value, json};
 
 use super::{AGENT, TENANT, World, definition, made, refused, server};
+use crate::support::{Answered, Members, Plain, new_tool, only};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_admin_adds_only_servers_with_actions_of_their_own() {
     let world = World::start().await;
-    let (_, found) = world.admin.get(&format!("/api/v1/app/external-apps/{}", world.server)).await;
+    let (_, found) = world.admin.get_external_app(&world.server).await;
     let app = &found["external_app"];
-    assert_eq!(app["actions"], json!(["mcp.github.*"]), "{app:#}");
-    let collection = "/api/v1/app/external-apps";
-    let with = |more: Value| {
-        let mut body = server("gitlab");
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        body
-    };
+    assert_eq!(app["actions"].texts(), ["mcp.github.*"], "{app:#}");
+    let with = |more: Value| server("gitlab").and(&more);
     for body in [
-        with(json!({"actions": ["payment.*"]})),
-        with(json!({"actions": ["mcp.*"]})),
-        with(json!({"actions": ["mcp.gitlabs.a"]})),
-        with(json!({"mcp": null})),
+        with(only("actions", ["payment.*"])),
+        with(only("actions", ["mcp.*"])),
+        with(only("actions", ["mcp.gitlabs.a"])),
+        with(only("mcp", Value::Null)),
     ] {
-        refused(world.admin.post(collection, body).await, 403, "forbidden", "MCP servers");
+        refused(world.admin.create_external_app(body).await, 403, "forbidden", "MCP servers");
     }
-    let other = with(json!({"connector_kind": "rest"}));
-    refused(world.admin.post(collection, other).await, 400, "invalid_request", "connector_kind");
-    let same = world.admin.post(collection, server("github")).await;
+    let other = with(only("connector_kind", "rest"));
+    refused(world.admin.create_external_app(other).await, 400, "invalid_request", "connector_kind");
+    let same = world.admin.create_external_app(server("github")).await;
     refused(same, 409, "already_exists", "mcp.slug");
-    let own = with(json!({"actions": ["mcp.gitlab.merge"]}));
+    let own = with(only("actions", ["mcp.gitlab.merge"]));
     made(&world.admin, "external-apps", own).await;
     // Another tenant may use the same slug.
-    let mut foreign = server("github");
-    foreign["tenant_id"] = json!("svc:tenant:other");
+    let foreign = server("github").with("tenant_id", "svc:tenant:other");
     let other = world.app.person("svc:tenant:other", "admin", "eve@other.example");
-    assert_eq!(other.post(collection, foreign).await.0, 201);
+    assert_eq!(other.create_external_app(foreign).await.0, 201);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -42,30 +37,27 @@ async fn an_admin_changes_no_actions_and_nobody_a_slug() {
     let world = World::start().await;
     let path = format!("/external-apps/{}", world.server);
     let [app, api] = ["/api/v1/app", "/api/v1"].map(|surface| format!("{surface}{path}"));
-    let wider = json!({"actions": ["*"]});
-    refused(world.admin.patch(&app, wider).await, 403, "forbidden", "actions");
-    for mcp in [json!({"slug": "gitlab"}), Value::Null] {
-        let answer = world.app.owner().patch(&api, json!({"mcp": mcp})).await;
+    refused(world.admin.patch(&app, only("actions", ["*"])).await, 403, "forbidden", "actions");
+    for mcp in [only("slug", "gitlab"), Value::Null] {
+        let answer = world.app.owner().patch(&api, only("mcp", &mcp)).await;
         refused(answer, 400, "invalid_request", "mcp.slug");
     }
     let settings = json!({"mcp": {"slug": "github", "other_methods": {"resources": "deny"}}});
-    let (status, changed) = world.admin.patch(&app, settings).await;
-    assert_eq!(status, 200, "{changed:#}");
+    let changed = world.admin.patch(&app, settings).await.assert_status(200);
     assert_eq!(changed["external_app"]["mcp"]["other_methods"]["resources"], "deny");
-    let (_, found) = world.key.get("/v1/mcp-servers/github").await;
+    let (_, found) = world.key.get_mcp_server("github").await;
     assert_eq!(found["mcp"]["other_methods"]["resources"], "deny", "{found:#}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_admin_grants_only_servers() {
     let world = World::start().await;
-    let collection = "/api/v1/app/relationships/uses";
     let app = json!({"tenant_id": TENANT, "vendor_name": "crm", "connector_kind": "rest",
         "actions": ["crm.*"]});
-    let (_, app) = world.app.owner().post("/api/v1/external-apps", app).await;
+    let (_, app) = world.app.owner().create_external_app(app).await;
     let wide = json!({"tenant_id": TENANT, "vendor_name": "w", "connector_kind": "mcp",
         "mcp": {"slug": "wide"}, "actions": ["*"]});
-    let (_, wide) = world.app.owner().post("/api/v1/external-apps", wide).await;
+    let (_, wide) = world.app.owner().create_external_app(wide).await;
     for (used_id, used_kind) in [
         (&json!("payment.*"), "action"),
         (&json!("mcp.github.*"), "action"),
@@ -73,7 +65,7 @@ async fn an_admin_grants_only_servers() {
         (&wide["external_app"]["id"], "external_app"),
     ] {
         let body = json!({"agent_id": AGENT, "used_id": used_id, "used_kind": used_kind});
-        refused(world.admin.post(collection, body).await, 403, "forbidden", "MCP servers");
+        refused(world.admin.create_uses(body).await, 403, "forbidden", "MCP servers");
     }
 }
 
@@ -85,15 +77,13 @@ async fn an_update_changes_only_the_parts_for_gateways() {
     let map = json!({"mcp": {"rounds": "refuse", "redact": ["/token"], "context_map": {
         "amount": {"pointer": "/price", "scale": 2}, "currency": "/currency",
         "resource": {"kind": "repository", "pointer": "/repo"}}}});
-    let (status, changed) = world.admin.patch(&app, map).await;
-    assert_eq!(status, 200, "{changed:#}");
+    world.admin.patch(&app, map).await.assert_status(200);
     let mcp = world.tool(&id).await["mcp"].clone();
-    assert_eq!((&mcp["rounds"], &mcp["redact"]), (&json!("refuse"), &json!(["/token"])));
+    assert_eq!((mcp["rounds"].text(), mcp["redact"].texts()), ("refuse", vec!["/token"]));
     assert_eq!(mcp["context_map"]["amount"], json!({"pointer": "/price", "scale": 2}));
-    assert_eq!((&mcp["pin"], &mcp["definition_digest"]), (&json!("pinned"), &json!(digest)));
+    assert_eq!((mcp["pin"].text(), mcp["definition_digest"].text()), ("pinned", digest.as_str()));
     // A client may send back all that it has read.
-    let (status, same) = world.admin.patch(&app, json!({"mcp": mcp})).await;
-    assert_eq!(status, 200, "{same:#}");
+    world.admin.patch(&app, only("mcp", &mcp)).await.assert_status(200);
     let other = format!("sha256:{}", "0".repeat(64));
     for (body, field) in [
         (json!({"mcp": {"pin": "quarantined"}}), "mcp.pin"),
@@ -101,7 +91,7 @@ async fn an_update_changes_only_the_parts_for_gateways() {
         (json!({"mcp": {"seen_digest": other}}), "mcp.seen_digest"),
         (json!({"mcp": {"name": "other"}}), "mcp.name"),
         (json!({"mcp": {"server_id": "other"}}), "mcp.server_id"),
-        (json!({"mcp": null}), "mcp"),
+        (only("mcp", Value::Null), "mcp"),
         (json!({"input_schema": {"type": "object"}}), "input_schema"),
         (json!({"mcp": {"redact": ["token"]}}), "mcp.redact[0]"),
     ] {
@@ -123,11 +113,9 @@ async fn no_tool_of_a_server_is_created_without_a_report() {
     {
         refused(client.post(path, body.clone()).await, 400, "invalid_request", "mcp");
     }
-    let plain = json!({"tenant_id": TENANT, "name": "t", "function_signature": "f()",
-        "actions": ["report.read"]});
+    let plain = new_tool("t", "f()", &["report.read"]);
     let id = made(&world.admin, "tools", plain).await["id"].as_str().unwrap().to_owned();
-    let body = json!({"mcp": {"rounds": "pass"}});
-    let answer = world.admin.patch(&format!("/api/v1/app/tools/{id}"), body).await;
+    let answer = world.admin.update_tool(&id, json!({"mcp": {"rounds": "pass"}})).await;
     refused(answer, 400, "invalid_request", "mcp");
 }
 
@@ -137,8 +125,7 @@ async fn tools_are_listed_by_server_and_pin() {
     world.with_pinned(&definition("create_issue", "a")).await;
     world.reported(&[definition("close_issue", "a")]).await;
     let names = async |filter: &str| -> Vec<Value> {
-        let (status, found) = world.admin.get(&format!("/api/v1/app/tools?{filter}")).await;
-        assert_eq!(status, 200, "{found:#}");
+        let found = world.admin.list_tools(filter).await.assert_status(200);
         let tools = found["tools"].as_array().unwrap().iter();
         tools.map(|tool| tool["mcp"]["name"].clone()).collect()
     };

@@ -3,15 +3,13 @@
 use serde_json::{Value, json};
 
 use super::{AGENT, TENANT, World, definition, made, refused};
-use crate::support::Client;
+use crate::support::{Answered, Client, Members, new_api_key, new_principal, only};
 
 const PATH: &str = "/v1/mcp-servers/github:resource";
 
 async fn key(world: &World, agents: &[&str], scope: &str) -> Client {
-    let body =
-        json!({"tenant_id": TENANT, "label": "x", "principal_ids": agents, "scopes": [scope]});
-    let (status, made) = world.app.owner().post("/api/v1/api-keys", body).await;
-    assert_eq!(status, 201, "{made:#}");
+    let body = new_api_key("x", &[scope]).with("principal_ids", agents);
+    let made = world.app.owner().create_api_key(body).await.assert_status(201);
     world.app.client(made["secret"].as_str().unwrap())
 }
 
@@ -24,8 +22,7 @@ async fn mapped(world: &World) -> String {
     let (tool, _) = world.with_pinned(&definition("create_issue", "a")).await;
     let map = json!({"resource": {"kind": "repository", "pointer": "/repo"}});
     let body = json!({"mcp": {"context_map": map}});
-    let (status, changed) = world.admin.patch(&format!("/api/v1/app/tools/{tool}"), body).await;
-    assert_eq!(status, 200, "{changed:#}");
+    world.admin.update_tool(&tool, body).await.assert_status(200);
     tool
 }
 
@@ -46,7 +43,7 @@ async fn a_resource_is_found_by_its_external_id_if_a_pinned_tool_names_its_kind(
     }
     mapped(&world).await;
     for key in [&bound, &world.key, &world.admin] {
-        assert_eq!(look_up(key, "repository", "acme/web").await, (200, json!({"resource_id": id})));
+        assert_eq!(look_up(key, "repository", "acme/web").await, (200, only("resource_id", &id)));
         for (kind, external_id) in [("repository", "acme/app"), ("board", "acme/web")] {
             let answer = look_up(key, kind, external_id).await;
             refused(answer, 404, "not_found", external_id);
@@ -66,14 +63,17 @@ async fn a_tool_that_no_person_pinned_names_no_resource() {
     // Another tool is pinned, and names no resource.
     world.with_pinned(&definition("list_issues", "a")).await;
     let reported = world.reported(&[definition("create_issue", "a")]).await;
-    let path = format!("/api/v1/app/tools/{}", reported[0]["id"].as_str().unwrap());
     let map = json!({"resource": {"kind": "repository", "pointer": "/repo"}});
-    let (status, changed) = world.admin.patch(&path, json!({"mcp": {"context_map": map}})).await;
-    assert_eq!(status, 200, "{changed:#}");
+    world
+        .admin
+        .update_tool(reported[0]["id"].as_str().unwrap(), json!({"mcp": {"context_map": map}}))
+        .await
+        .assert_status(200);
     refused(look_up(&world.key, "repository", "acme/web").await, 404, "not_found", "acme/web");
-    let (status, pinned) =
-        world.pin(reported[0]["id"].as_str().unwrap(), &reported[0]["definition_digest"]).await;
-    assert_eq!(status, 200, "{pinned:#}");
+    world
+        .pin(reported[0]["id"].as_str().unwrap(), &reported[0]["definition_digest"])
+        .await
+        .assert_status(200);
     assert_eq!(look_up(&world.key, "repository", "acme/web").await.0, 200);
 }
 
@@ -82,8 +82,7 @@ async fn other_keys_find_nothing() {
     let world = World::start().await;
     resource(&world, "repository", "acme/web").await;
     mapped(&world).await;
-    let other = json!({"tenant_id": TENANT, "principal_class": "agent", "display_name": "Other",
-        "name": "other"});
+    let other = new_principal("agent", "Other").with("name", "other");
     made(&world.admin, "principals", other).await;
     let other = key(&world, &["svc:agent:acme:other"], "runtime:read").await;
     refused(look_up(&other, "repository", "acme/web").await, 404, "not_found", "acme/web");
@@ -105,8 +104,6 @@ async fn a_call_on_a_resource_needs_access_to_it() {
     assert_eq!(world.reason(asked.clone()).await, "resource_access_missing");
     let grant = json!({"resource_id": id, "grantee_id": AGENT, "grantee_kind": "principal",
         "access_level": "execute"});
-    let (status, made) =
-        world.app.owner().post("/api/v1/relationships/granted-access-to", grant).await;
-    assert_eq!(status, 201, "{made:#}");
+    world.app.owner().create_granted_access_to(grant).await.assert_status(201);
     assert_eq!(world.reason(asked).await, "permission_granted");
 }

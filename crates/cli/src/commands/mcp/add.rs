@@ -1,5 +1,7 @@
 //! `mcp add`: from the command of an MCP server to the line in an agent's configuration.
 
+use std::{env, path::Path};
+
 use crate::mcp::{Introduction, instructions_digest};
 use authority_client::SURFACE;
 use authority_ids::TenantRef;
@@ -44,6 +46,8 @@ const SCOPES: [&str; 3] = ["runtime:write", "runtime:read", "tools:observe"];
 impl Add {
     pub(super) async fn run(self, connector: &Connector<'_>) -> Result<CommandOutput, Failure> {
         let (tenant, name) = agent(&self.agent)?;
+        // The client that starts it may have another PATH.
+        let program = env::current_exe().map_err(Failure::new)?;
         let introduced = upstream::introduced(&self.command).await?;
         let server = connector.connect(self.service.clone()).await?;
         if server.has_api_key() {
@@ -60,7 +64,7 @@ impl Add {
         let pinned = pin_each(&servers, &tools, confirm).await?;
         self.granted(&servers, &app_id, confirm).await?;
         let key = self.key(&servers, &tenant).await?;
-        Ok(self.output(&server, &key, &pinned, tools.len(), &introduced))
+        Ok(self.output(&program, &server, &key, &pinned, tools.len(), &introduced))
     }
 
     async fn agent_exists(
@@ -158,6 +162,7 @@ impl Add {
 
     fn output(
         &self,
+        program: &Path,
         server: &Server,
         key: &str,
         pinned: &[String],
@@ -177,15 +182,18 @@ impl Add {
         );
         words.push("--".to_owned());
         words.extend(self.command.iter().cloned());
-        let entry = json!({"command": "agent-authority", "args": words, "env": {"AGENT_AUTHORITY_TOKEN": key}});
+        let program = program.display().to_string();
+        let entry =
+            json!({"command": program, "args": words, "env": {"AGENT_AUTHORITY_TOKEN": key}});
         let typed: Vec<_> = words.iter().map(|word| quoted(word)).collect();
         let configuration = json!({"mcpServers": {&self.slug: entry}});
         let text = serde_json::to_string_pretty(&configuration).unwrap_or_default();
         let mut aside = format!(
             "{} of {waiting} tools were pinned.\nThe key is shown once. For Claude Code:\n\
-             claude mcp add {} -e AGENT_AUTHORITY_TOKEN={key} -- agent-authority {}",
+             claude mcp add {} -e AGENT_AUTHORITY_TOKEN={key} -- {} {}",
             pinned.len(),
             self.slug,
+            quoted(&program),
             typed.join(" ")
         );
         for why in introduced.unreadable.iter().cloned().chain(upstream::unfixed(&self.command)) {

@@ -1,6 +1,6 @@
 //! The server's definitions of its tools, and the client's lists, which have the pinned tools only.
 
-use std::time::Duration;
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::mcp::{
     call::{Era, Stage},
-    definition::{Definition, page},
+    definition::Definition,
     event::{Action, CallId, Grants},
     message::{INTERNAL, INVALID_PARAMS, Id, Request},
     record::ServerRecord,
@@ -79,11 +79,12 @@ impl Relay {
 
     /// Whether an answer of the server is for the relay's own request, which then takes it.
     pub(super) fn takes_page(&mut self, id: &Id, result: Option<&str>) -> bool {
-        let Some(running) = self.listing.running.as_mut().filter(|running| running.id == *id)
-        else {
+        if self.listing.running.as_ref().is_none_or(|running| running.id != *id) {
             return matches!(id, Id::Text(text) if text.starts_with(&self.own));
-        };
-        let read = result.ok_or_else(|| "the server refuses".to_owned()).and_then(page);
+        }
+        let read = result.ok_or_else(|| "the server refuses".to_owned());
+        let read = read.and_then(|text| self.listing.read(text));
+        let Some(running) = &mut self.listing.running else { return true };
         match read {
             Err(why) => self.finish_listing(Err(why)),
             Ok(read) => {
@@ -142,10 +143,10 @@ impl Relay {
     }
 
     /// Reports definitions that differ from the newest that the service knows.
-    fn report_changes(&mut self, found: &[Definition]) {
+    fn report_changes(&mut self, found: &[Arc<Definition>]) {
         let Some(record) = self.record() else { return };
         let known = record.by_name();
-        let is_new = |definition: &&Definition| {
+        let is_new = |definition: &&Arc<Definition>| {
             known
                 .get(definition.name.as_str())
                 .is_none_or(|tool| tool.mcp.seen_digest != definition.digest)
@@ -156,7 +157,7 @@ impl Relay {
         }
     }
 
-    fn listed_for(&mut self, id: CallId, found: Result<&[Definition], ()>) {
+    fn listed_for(&mut self, id: CallId, found: Result<&[Arc<Definition>], ()>) {
         let Some(call) = self.calls.get_mut(&id) else { return };
         let Stage::Listing { cite } = call.stage.clone() else { return };
         let crate::mcp::call::Kind::Tool { name, .. } = &call.kind else { return };
@@ -223,7 +224,7 @@ impl Relay {
         }
     }
 
-    fn listed_for_client(&mut self, found: &[Definition]) {
+    fn listed_for_client(&mut self, found: &[Arc<Definition>]) {
         for list in self.lists.iter_mut().filter(|list| list.definitions.is_none()) {
             list.definitions = Some(found.to_vec());
         }
@@ -256,18 +257,15 @@ impl ListRequest {
     /// The list: tools whose definition is the pinned one, and whose action the agent may perform.
     fn answer(&self, record: &ServerRecord) -> Vec<u8> {
         let known = record.by_name();
-        let shows = |definition: &&Definition| {
-            let tool = known.get(definition.name.as_str()).filter(|_| record.is_active());
-            tool.is_some_and(|tool| {
-                let action = tool.action();
-                tool.fault(Some(&definition.digest)).is_none()
-                    && action.is_some_and(|action| {
-                        self.grants.as_ref().is_some_and(|all| all.cover(action))
-                    })
-            })
-        };
         let found = self.definitions.as_deref().unwrap_or_default();
-        let tools: Vec<_> = found.iter().filter(shows).map(|one| &one.value).collect();
+        let shown = found.iter().filter_map(|definition| {
+            let tool = known.get(definition.name.as_str()).filter(|_| record.is_active())?;
+            let action = tool.action()?;
+            let is_shown = tool.fault(Some(&definition.digest)).is_none()
+                && self.grants.as_ref().is_some_and(|all| all.cover(action));
+            is_shown.then(|| advised(&definition.value, &tool.advice))
+        });
+        let tools: Vec<_> = shown.collect();
         let mut result = json!({ "tools": tools });
         if self.stateless {
             result["resultType"] = json!("complete");
@@ -276,4 +274,23 @@ impl ListRequest {
         }
         reply::result(&self.id, &result)
     }
+}
+
+/// Adds the policies' advice to the description of a tool.
+fn advised<'a>(
+    definition: &'a Map<String, Value>,
+    advice: &[String],
+) -> Cow<'a, Map<String, Value>> {
+    let description = match definition.get("description") {
+        None | Some(Value::Null) => "",
+        Some(Value::String(text)) => text.as_str(),
+        Some(_) => return Cow::Borrowed(definition),
+    };
+    if advice.is_empty() {
+        return Cow::Borrowed(definition);
+    }
+    let advised = format!("{description}\n\nPolicies: {}", advice.join(" "));
+    let mut definition = definition.clone();
+    definition.insert("description".to_owned(), json!(advised.trim_start()));
+    Cow::Owned(definition)
 }

@@ -2,7 +2,7 @@
 //! server. The file that a call would create must be absent.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     fs,
     sync::Arc,
     time::{Duration, Instant},
@@ -208,10 +208,14 @@ fn recorded() -> Vec<(&'static str, Answer)> {
     faults
 }
 
-/// Makes many calls under a fault. None may reach the server, and each has an answer. Returns the
-/// answers' texts.
-async fn nothing_runs(operation: &'static str, fault: Answer, script: Script) -> BTreeSet<String> {
-    let mut told = BTreeSet::new();
+/// Makes many calls under a fault. None may reach the server, and each has an answer. Returns how
+/// often each answer was given.
+async fn nothing_runs(
+    operation: &'static str,
+    fault: Answer,
+    script: Script,
+) -> BTreeMap<String, usize> {
+    let mut told = BTreeMap::new();
     let fake = Fake::new();
     fake.set(operation, fault);
     let mut running = Running::start(fake).await;
@@ -222,7 +226,8 @@ async fn nothing_runs(operation: &'static str, fault: Answer, script: Script) ->
         assert!(refused, "{operation}: {answer}");
         assert!(!file.exists(), "{operation}: {answer}");
         let text = &answer["result"]["content"][0]["text"];
-        told.insert(answer["error"]["message"].as_str().or(text.as_str()).unwrap().to_owned());
+        let text = answer["error"]["message"].as_str().or(text.as_str()).unwrap();
+        *told.entry(text.to_owned()).or_default() += 1;
     }
     let (_, folder) = running.end().await;
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -239,11 +244,16 @@ async fn table(operation: &'static str, faults: Vec<(&'static str, Answer)>) {
         let (name, texts) = done.unwrap();
         told.insert(name, texts);
     }
-    let count = told.len();
-    println!("{operation}: {count} faults, {} calls, none reached the server", count * REPEAT);
-    for (name, texts) in told {
-        println!("  {name}: {}", texts.into_iter().collect::<Vec<_>>().join(" | "));
+    for (name, told) in told {
+        figure(&format!("{operation}: {name}"), &told);
     }
+}
+
+/// Prints a line of the table of `script/faults`.
+fn figure(fault: &str, told: &BTreeMap<String, usize>) {
+    let counts = told.iter().map(|(text, count)| format!("{count} {text}"));
+    let counts = counts.collect::<Vec<_>>().join("; ");
+    println!("figure | mcp wrap, {fault}: {counts} | 0 reached the server |");
 }
 
 #[tokio::test]
@@ -294,7 +304,7 @@ async fn no_call_of_a_tool_whose_definition_is_not_known() {
     ];
     for script in scripts {
         let told = nothing_runs("record", good("record"), script).await;
-        println!("{script:?}: {REPEAT} calls, none reached the server: {told:?}");
+        figure(&format!("the server's list: {script:?}"), &told);
     }
 }
 

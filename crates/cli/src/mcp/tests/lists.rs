@@ -33,6 +33,23 @@ fn the_client_sees_pinned_and_granted_tools_in_the_servers_order() {
 }
 
 #[test]
+fn advice_follows_the_pinned_description() {
+    let mut world = World::new();
+    let record = world.record.as_mut().unwrap();
+    record["tools"][0]["advice"] = json!(["A person approves deletions.", "No secrets."]);
+    let answer = list(&mut world);
+    let tools = &answer["result"]["tools"];
+    let own = definition("touch")["description"].as_str().unwrap().to_owned();
+    let expected = format!("{own}\n\nPolicies: A person approves deletions. No secrets.");
+    assert_eq!(tools[0]["description"], *expected);
+    assert_eq!(tools[1], definition("read"));
+    // The call is asked about with the digest of the pinned definition.
+    world.call(1, "touch", &json!({}));
+    let digest = world.record.as_ref().unwrap()["tools"][0]["mcp"]["definition_digest"].clone();
+    assert_eq!(world.asked.last().unwrap().1["tool_definition_digest"], digest);
+}
+
+#[test]
 fn a_stateless_list_is_private_and_short_lived() {
     let mut world = World::new();
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
