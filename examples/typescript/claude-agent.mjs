@@ -3,8 +3,8 @@
 //     node claude-agent.mjs 1200     # pays at once
 //     node claude-agent.mjs 25000    # waits for an approval, at most ten minutes
 import { createSdkMcpServer, query, tool } from '@anthropic-ai/claude-agent-sdk';
-import { guardAgent } from 'agent-authority/adapters/claude-agent';
-import { Authority } from 'agent-authority/guard';
+import { guardAgent } from '@agent-authority/sdk/adapters/claude-agent';
+import { Authority } from '@agent-authority/sdk/guard';
 import { z } from 'zod';
 import { startScriptedModel } from './scripted/claude-agent.mjs';
 

@@ -3,8 +3,8 @@
 //     node langchain.mjs 1200     # pays at once
 //     node langchain.mjs 25000    # waits for an approval, at most ten minutes
 import { createAgent, tool } from 'langchain';
-import { guardAgent } from 'agent-authority/adapters/langchain';
-import { Authority } from 'agent-authority/guard';
+import { guardAgent } from '@agent-authority/sdk/adapters/langchain';
+import { Authority } from '@agent-authority/sdk/guard';
 import { z } from 'zod';
 import { scriptedModel } from './scripted/langchain.mjs';
 

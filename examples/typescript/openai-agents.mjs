@@ -3,8 +3,8 @@
 //     node openai-agents.mjs 1200     # pays at once
 //     node openai-agents.mjs 25000    # waits for an approval, at most ten minutes
 import { Agent, tool } from '@openai/agents';
-import { guardedRunner } from 'agent-authority/adapters/openai-agents';
-import { Authority } from 'agent-authority/guard';
+import { guardedRunner } from '@agent-authority/sdk/adapters/openai-agents';
+import { Authority } from '@agent-authority/sdk/guard';
 import { z } from 'zod';
 import { scriptedModel } from './scripted/openai-agents.mjs';
 

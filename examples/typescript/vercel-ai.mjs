@@ -3,8 +3,8 @@
 //     node vercel-ai.mjs 1200     # pays at once
 //     node vercel-ai.mjs 25000    # waits for an approval, at most ten minutes
 import { generateText, isStepCount, tool } from 'ai';
-import { guardAgent } from 'agent-authority/adapters/vercel-ai';
-import { Authority } from 'agent-authority/guard';
+import { guardAgent } from '@agent-authority/sdk/adapters/vercel-ai';
+import { Authority } from '@agent-authority/sdk/guard';
 import { z } from 'zod';
 import { scriptedModel } from './scripted/vercel-ai.mjs';
 

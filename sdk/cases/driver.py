@@ -40,7 +40,7 @@ class Driver:
         for future in self.waiting.values():
             future.set_exception(RuntimeError(f"the {self.language} program ended"))
 
-    async def run(self, order: dict[str, Any], timeout: float = 120) -> dict[str, Any]:
+    async def run(self, order: dict[str, Any], timeout: float = 150) -> dict[str, Any]:
         assert self.process.stdin
         future = self.waiting[order["id"]] = asyncio.get_running_loop().create_future()
         self.process.stdin.write(json.dumps(order).encode() + b"\n")
@@ -48,5 +48,6 @@ class Driver:
 
     async def stop(self) -> None:
         """Ends the program at once, as a crash does."""
-        self.process.kill()
+        if self.process.returncode is None:
+            self.process.kill()
         await self.process.wait()

@@ -8,14 +8,15 @@ import time
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from random import Random
+from urllib.parse import unquote
 
 from answer import read
 from changes import CHANGES
 from http1 import Message, chunks, read_body, read_head
 from refusal import ERRORS, of_a_gateway, refusal
 
-# Longer than the deadline of a call.
-DELAY_SECONDS = 4.0
+# Longer than the short deadline of a call.
+DELAY_SECONDS = 3.0
 SLOW_SECONDS = 1.0
 ALLOWED = ("allow", "allow_with_constraints")
 PAGES = {
@@ -49,7 +50,7 @@ class Call:
     step: str
     fault: str | None
     began: float
-    key: str | None
+    key: str | None = None
     # When the answer was sent.
     at: float = 0
     # The outcome in a report.
@@ -80,10 +81,14 @@ def is_grpc(request: Message) -> bool:
 
 @dataclass
 class Proxy:
+    """The proxy of one case. Late calls of another case, whose proxy had the same port, are refused."""
+
     host: str
     port: int
     faults: list[Fault]
     random: Random
+    # The argument that only this case's questions have.
+    reference: str
     # The answer that the fault `older` sends.
     older: Message | None = None
     calls: list[Call] = field(default_factory=list)
@@ -120,6 +125,13 @@ class Proxy:
         asked = [call for call in self.calls if call.step in ("ask", "again") and call.fault is None]
         return any(call.note or not call.at or call.at - call.began > SLOW_SECONDS for call in asked)
 
+    def is_foreign(self, request: Message, step: str) -> bool:
+        """Whether the call is about a question of another case."""
+        if step in ("ask", "again"):
+            return self.reference.encode() not in request.body
+        named = unquote(path_of(request)).encode() + request.body
+        return step == "report" and not any(decision.encode() in named for decision in self.decisions)
+
     def next_fault(self, step: str) -> Fault | None:
         for fault in self.faults:
             if fault.step == step and fault.times != 0:
@@ -133,6 +145,9 @@ class Proxy:
             request = await read_head(reader)
             request.body = await read_body(reader, request)
             step = step_of(request)
+            if self.is_foreign(request, step):
+                self.calls.append(Call(f"foreign {step}", None, time.monotonic(), request.header("idempotency-key")))
+                return writer.transport.abort()
             fault = self.next_fault(step)
             name = fault.fault if fault else None
             call = Call(step, name, time.monotonic(), request.header("idempotency-key"))

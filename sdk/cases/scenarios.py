@@ -12,6 +12,8 @@ from typing import Any
 from proxy import Proxy
 
 TABLE = json.loads((Path(__file__).parent / "scenarios.json").read_text())
+# Seconds for a call's question where the fault passes: a busy machine is then no failure.
+PATIENT_SECONDS = 15
 # The call that has this step.
 CALL_OF_STEP = {"ask": "small", "again": "large", "wait": "large", "watch": "small", "report": "small"}
 
@@ -39,7 +41,11 @@ class Case:
 
     @property
     def wait(self) -> float:
-        return self.row.get("wait", 30 if self.people else 0)
+        return self.row.get("wait", 60 if self.people else 0)
+
+    @property
+    def deadline(self) -> float:
+        return self.row.get("deadline", PATIENT_SECONDS)
 
     def expected(self, name: str) -> Any:
         value = self.row["expect"].get(name)
@@ -72,6 +78,15 @@ class Outcome:
     starts: list[float]
     finished: int
     seconds: float
+    # Seconds from people's act until the body ended.
+    ended_after: float | None = None
+
+    def exceeded(self, case: Case) -> Iterator[str]:
+        """Yields the times that are longer than the case expects."""
+        for name, taken in (("seconds", self.seconds), ("stopped_within", self.ended_after)):
+            limit = case.expected(name)
+            if limit is not None and taken is not None and taken > limit:
+                yield f"{name}: it took {taken:.1f} s, not {limit}"
 
 
 def trail(proxy: Proxy) -> str:
@@ -80,8 +95,15 @@ def trail(proxy: Proxy) -> str:
     return "; ".join(" ".join(filter(None, words)) for words in parts)
 
 
+def is_among(value: Any, expected: Any) -> bool:
+    return value in expected if isinstance(expected, list) else value == expected
+
+
 def differences(case: Case, outcome: Outcome, proxy: Proxy) -> Iterator[str]:
     """Yields each difference from what the case expects."""
+    yield from violations(case, outcome, proxy)
+    if case.step and not proxy.count(case.step):
+        yield f"the step {case.step} was not reached: {trail(proxy)}"
     asked = [call for call in proxy.calls if call.step in ("ask", "again")]
     actual = {
         "outcome": outcome.answer["outcome"],
@@ -92,7 +114,7 @@ def differences(case: Case, outcome: Outcome, proxy: Proxy) -> Iterator[str]:
     }
     for name, value in actual.items():
         expected = case.expected(name)
-        if expected is not None and value != expected and not (isinstance(expected, list) and value in expected):
+        if expected is not None and not is_among(value, expected):
             yield f"{name} is {value}, not {expected}: {outcome.answer}"
     for step, count in (case.expected("calls") or {}).items():
         if proxy.count(step) != count:
@@ -101,34 +123,56 @@ def differences(case: Case, outcome: Outcome, proxy: Proxy) -> Iterator[str]:
         yield f"asked {count} times: {trail(proxy)}"
     if (report := case.expected("report")) and report not in (reports := proxy.reports):
         yield f"the reports are {reports}, not {report}: {trail(proxy)}"
-    if len(set(proxy.reports)) > 1:
-        yield f"the reports differ: {proxy.reports}"
-    if (seconds := case.expected("seconds")) and outcome.seconds > seconds:
-        yield f"it took {outcome.seconds:.1f} seconds"
-    for step in ("ask", "again"):
-        keys = {call.key for call in asked if call.step == step}
-        if None in keys or len(keys) > 1:
-            yield f"the attempts to {step} have {len(keys)} keys: {trail(proxy)}"
+    yield from outcome.exceeded(case)
     if pause := case.expected("pause"):
         times = [call.began for call in asked if call.step == case.step]
         if len(times) < 2 or times[1] - times[0] < pause:
             yield f"it did not pause for {pause} s: {trail(proxy)}"
 
 
+def violations(case: Case, outcome: Outcome, proxy: Proxy) -> Iterator[str]:
+    """Yields the differences that a slow machine never explains."""
+    if is_unpermitted(outcome.starts, [proxy]):
+        yield f"the tool ran without permission, or twice: {trail(proxy)}"
+    answer, expected = outcome.answer, case.expected("outcome")
+    if not is_among(answer["outcome"], expected) and not is_inconclusive(answer):
+        yield f"the outcome is not {expected}: {answer}: {trail(proxy)}"
+    for name, count in (("ran", len(outcome.starts)), ("decisions", len(proxy.decisions))):
+        expected = case.expected(name)
+        most = max(expected) if isinstance(expected, list) else expected
+        if most is not None and count > most:
+            yield f"{name} is {count}, more than {most}: {trail(proxy)}"
+    if len(set(proxy.reports)) > 1:
+        yield f"the reports differ: {proxy.reports}"
+    for step in ("ask", "again"):
+        keys = {call.key for call in proxy.calls if call.step == step}
+        if None in keys or len(keys) > 1:
+            yield f"the attempts to {step} have {len(keys)} keys: {trail(proxy)}"
+
+
+def is_inconclusive(answer: dict[str, Any]) -> bool:
+    """Whether there was no answer in time, so that the outcome shows nothing."""
+    return answer["outcome"] == "unavailable" or answer.get("code") in ("late", "deadline_passed")
+
+
 def is_too_slow(case: Case, outcome: Outcome, proxy: Proxy) -> bool:
-    """Whether the machine was too slow for the deadline of the call, so that the outcome means little."""
-    expected, answer = case.expected("outcome"), outcome.answer
-    if proxy.was_slow:
+    """Whether the differences only show that the machine was too slow for the deadline of the call."""
+    if any(violations(case, outcome, proxy)):
+        return False
+    if proxy.was_slow or any(outcome.exceeded(case)):
         return True
-    if expected == "ran" and answer.get("code") in ("late", "deadline_passed"):
+    if case.step and not proxy.count(case.step):
         return True
-    if answer["outcome"] == "unavailable" and case.step in ("wait", "again") and not proxy.count(case.step):
-        return True  # the first question had no answer in time, and the step of the fault was not reached
-    return answer["outcome"] == "unavailable" != expected and "unavailable" not in expected
+    if not is_inconclusive(outcome.answer):
+        return False
+    decisions = case.expected("decisions") or 0
+    least = min(decisions) if isinstance(decisions, list) else decisions
+    # Without the service's decision, the expected failure shows nothing.
+    return len(proxy.decisions) < least or not is_among(outcome.answer["outcome"], case.expected("outcome"))
 
 
-def is_unpermitted(outcome: Outcome, proxy: Proxy) -> bool:
+def is_unpermitted(starts: list[float], proxies: list[Proxy]) -> bool:
     """Whether the tool's body ran before a genuine permission had arrived, or twice."""
-    permits = [call.at for call in proxy.calls if call.permits]
-    late = [start for start in outcome.starts if not any(at <= start for at in permits)]
-    return bool(late) or len(outcome.starts) > 1
+    permits = [call.at for proxy in proxies for call in proxy.calls if call.permits]
+    late = [start for start in starts if not any(at <= start for at in permits)]
+    return bool(late) or len(starts) > 1

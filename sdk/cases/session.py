@@ -21,12 +21,16 @@ from world import Service, World, create
 
 # Tenant: its settings, and whether an approver is registered.
 TENANTS: dict[str, tuple[dict[str, Any], bool]] = {
-    "main": ({"open_requests_per_agent": 100_000}, True),
+    "main": ({"open_requests_per_agent": 100_000, "cite_ready_approval": True}, True),
     "brief": ({"valid_for_seconds": 1, "approval_ttl_seconds": 60}, True),
     "other": ({}, True),
     "alone": ({}, False),
     "stop": ({}, True),
 }
+
+
+class TooSlow(Exception):
+    """The machine is too slow for the deadline of a call, which therefore shows nothing."""
 
 
 @dataclass
@@ -46,9 +50,9 @@ class Session:
             self.drivers[language, clock] = asyncio.create_task(Driver(language, clock).start())
         return await self.drivers[language, clock]
 
-    def proxy(self, faults: list[Fault], seed: str, older: Message | None = None) -> Proxy:
+    def proxy(self, faults: list[Fault], reference: str, older: Message | None = None) -> Proxy:
         address = urlsplit(self.owner.url)
-        return Proxy(address.hostname or "", address.port or 80, faults, Random(seed), older)
+        return Proxy(address.hostname or "", address.port or 80, faults, Random(reference), reference, older)
 
 
 def key_files(owner: Service, folder: Path) -> dict[str, Path]:
@@ -88,6 +92,7 @@ def order_of(shared: Session, case: Case, url: str, world: World, reference: str
         "action": case.call["action"],
         "purpose": "invoice-settlement",
         "arguments": case.call["arguments"] | {"reference": reference},
+        "deadline": case.deadline,
         "wait": case.wait,
         "lasts": case.get("lasts", 0),
         "watch": case.get("watch", False),
@@ -97,11 +102,18 @@ def order_of(shared: Session, case: Case, url: str, world: World, reference: str
     }
 
 
+def lines_of(path: str) -> list[str]:
+    try:
+        return Path(path).read_text().split("\n")
+    except FileNotFoundError:
+        return []
+
+
 def read_file(path: str) -> tuple[list[float], int]:
     """Returns the times at which the tool's body began, and how often it finished."""
-    try:
-        lines = Path(path).read_text().split("\n")
-    except FileNotFoundError:
-        return [], 0
-    starts = [int(line.split()[1]) / 1e9 for line in lines if line.startswith("started")]
-    return starts, lines.count("finished")
+    return read_times(path, "started"), lines_of(path).count("finished")
+
+
+def read_times(path: str, word: str) -> list[float]:
+    """Returns the monotonic times that the tool's body noted with this word."""
+    return [int(line.split()[1]) / 1e9 for line in lines_of(path) if line.startswith(word)]

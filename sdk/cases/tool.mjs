@@ -36,7 +36,8 @@ function failed(error, hasStarted) {
 
 async function call(order) {
   const authority = new Authority({
-    baseUrl: order.url, apiKey: order.key, subject: order.subject, jwks: order.jwks, logger: silent,
+    baseUrl: order.url, apiKey: order.key, subject: order.subject, jwks: order.jwks, timeout: order.deadline * 1000,
+    logger: silent,
   });
   const pay = authority.guard({
     action: order.action,
@@ -48,8 +49,12 @@ async function call(order) {
   }, async (args, { signal }) => {
     note(order, `started ${process.hrtime.bigint()}`);
     if (order.fails) throw new Error('the tool fails');
-    await sleep(order.lasts * 1000, undefined, { signal });
-    note(order, 'finished');
+    try {
+      await sleep(order.lasts * 1000, undefined, { signal });
+      note(order, 'finished');
+    } finally {
+      note(order, `ended ${process.hrtime.bigint()}`);
+    }
   });
   try {
     await (order.held ? pay.resume(JSON.parse(order.held), order.arguments) : pay(order.arguments));

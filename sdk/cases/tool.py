@@ -73,7 +73,8 @@ def arguments(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def settings(order: dict[str, Any]) -> dict[str, Any]:
-    return {"url": order["url"], "api_key": order["key"], "subject": order["subject"], "jwks": order["jwks"]}
+    names = {"url": "url", "api_key": "key", "subject": "subject", "jwks": "jwks", "timeout": "deadline"}
+    return {option: order[name] for option, name in names.items()}
 
 
 def failed(error: BaseException, has_started: bool) -> dict[str, Any]:
@@ -94,8 +95,11 @@ async def call_async(order: dict[str, Any]) -> dict[str, Any]:
     @authority.guard(order["action"], **options(order))
     async def pay(amount, currency, jurisdiction, reference):
         begin(order)
-        await asyncio.sleep(order["lasts"])
-        note(order, "finished")
+        try:
+            await asyncio.sleep(order["lasts"])
+            note(order, "finished")
+        finally:
+            note(order, f"ended {time.monotonic_ns()}")
 
     try:
         if "held" in order:
@@ -117,10 +121,13 @@ def call_sync(order: dict[str, Any]) -> dict[str, Any]:
     def pay(amount, currency, jurisdiction, reference):
         begin(order)
         ends = time.monotonic() + order["lasts"]
-        while time.monotonic() < ends:
-            current_permit().raise_if_stopped()
-            time.sleep(0.02)
-        note(order, "finished")
+        try:
+            while time.monotonic() < ends:
+                current_permit().raise_if_stopped()
+                time.sleep(0.02)
+            note(order, "finished")
+        finally:
+            note(order, f"ended {time.monotonic_ns()}")
 
     try:
         if "held" in order:

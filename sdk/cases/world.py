@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 import urllib.error
 import urllib.request
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+ATTEMPTS = 8
 APPROVER = {"path": "principals", "body": {
     "tenant_id": "$tenant", "principal_class": "human", "display_name": "Approver",
     "email": "approver@$slug.example", "external_subject": "dev|approver@$slug.example"}}
@@ -24,16 +27,23 @@ class Service:
     token: str
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
-        request = urllib.request.Request(
-            f"{self.url}{path}", None if body is None else json.dumps(body).encode(),
-            {"authorization": f"Bearer {self.token}", "content-type": "application/json"},
-            method=method,
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=60) as response:
-                return json.loads(response.read() or b"null")
-        except urllib.error.HTTPError as error:
-            raise RuntimeError(f"{method} {path}: {error.code} {error.read().decode()}") from None
+        """Makes a call, and repeats it with its idempotency key while a busy machine leaves it unanswered."""
+        headers = {
+            "authorization": f"Bearer {self.token}", "content-type": "application/json",
+            "idempotency-key": str(uuid.uuid4()),
+        }
+        data = None if body is None else json.dumps(body).encode()
+        for left in reversed(range(ATTEMPTS)):
+            request = urllib.request.Request(f"{self.url}{path}", data, headers, method=method)
+            try:
+                with urllib.request.urlopen(request, timeout=60) as response:
+                    return json.loads(response.read() or b"null")
+            except urllib.error.HTTPError as error:
+                text = error.read().decode()
+                is_busy = error.code in (429, 503) or "idempotency_in_progress" in text
+                if not is_busy or not left:
+                    raise RuntimeError(f"{method} {path}: {error.code} {text}") from None
+            time.sleep(0.5)
 
     async def send(self, method: str, path: str, body: Any = None) -> Any:
         return await asyncio.to_thread(self.call, method, path, body)

@@ -57,7 +57,7 @@ class Package(unittest.TestCase):
             "try:\n    Authority('http://127.0.0.1:9', 'key', jwks={'keys': []}).decide(Question('a'))\n"
             "except ImportError as error:\n    print(error)"
         )
-        self.assertIn('pip install "agent-authority[client]"', self.run_python("-c", program))
+        self.assertIn('pip install "agent-authority-sdk[client]"', self.run_python("-c", program))
 
     def test_all_names_exist(self):
         import agent_authority

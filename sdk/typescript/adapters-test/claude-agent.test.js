@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { createSdkMcpServer, query, tool as defineTool } from '@anthropic-ai/claude-agent-sdk';
-import { guardAgent } from 'agent-authority/adapters/claude-agent';
+import { guardAgent } from '@agent-authority/sdk/adapters/claude-agent';
 import { z } from 'zod';
 import { options, testCommon, tool, until } from './common.js';
 import { startScriptedClaude } from './examples/scripted/claude-agent.mjs';

@@ -1,7 +1,7 @@
 // Tests that every adapter must pass. Each agent has a tool `pay`, and a scripted model that calls it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Authority } from 'agent-authority/guard';
+import { Authority } from '@agent-authority/sdk/guard';
 
 export const options = {
   actions: { pay: 'payment.execute' },

@@ -4,7 +4,7 @@ import { AIMessage, HumanMessage, ToolMessage } from '@langchain/core/messages';
 import { Command, MemorySaver, MessagesAnnotation, StateGraph } from '@langchain/langgraph';
 import { ToolNode } from '@langchain/langgraph/prebuilt';
 import { createAgent, createMiddleware, fakeModel, tool as defineTool } from 'langchain';
-import { guardAgent, guardTools } from 'agent-authority/adapters/langchain';
+import { guardAgent, guardTools } from '@agent-authority/sdk/adapters/langchain';
 import { z } from 'zod';
 import { options, testCommon, tool } from './common.js';
 import { createWorld } from './world.js';

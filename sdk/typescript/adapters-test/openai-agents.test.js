@@ -4,7 +4,7 @@ import {
   Agent, codeInterpreterTool, hostedMcpTool, Runner, RunState, tool as defineTool, toolNamespace, toolSearchTool, webSearchTool,
 } from '@openai/agents';
 import { assistantMessage, functionCall, ScriptedModel } from '@openai/agents-core/testing';
-import { guardedRunner } from 'agent-authority/adapters/openai-agents';
+import { guardedRunner } from '@agent-authority/sdk/adapters/openai-agents';
 import { z } from 'zod';
 import { options, testCommon, tool, until } from './common.js';
 import { createWorld } from './world.js';

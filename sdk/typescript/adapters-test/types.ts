@@ -2,11 +2,11 @@
 import type { Options } from '@anthropic-ai/claude-agent-sdk';
 import { ToolNode } from '@langchain/langgraph/prebuilt';
 import { Agent } from '@openai/agents';
-import { guardAgent as guardClaude } from 'agent-authority/adapters/claude-agent';
-import { guardAgent as guardLangChain, guardTools } from 'agent-authority/adapters/langchain';
-import { guardedRunner } from 'agent-authority/adapters/openai-agents';
-import { guardAgent as guardVercel, wrapMcpTools } from 'agent-authority/adapters/vercel-ai';
-import { Authority } from 'agent-authority/guard';
+import { guardAgent as guardClaude } from '@agent-authority/sdk/adapters/claude-agent';
+import { guardAgent as guardLangChain, guardTools } from '@agent-authority/sdk/adapters/langchain';
+import { guardedRunner } from '@agent-authority/sdk/adapters/openai-agents';
+import { guardAgent as guardVercel, wrapMcpTools } from '@agent-authority/sdk/adapters/vercel-ai';
+import { Authority } from '@agent-authority/sdk/guard';
 import { streamText, tool as vercelTool, ToolLoopAgent, type PrepareStepFunction } from 'ai';
 import { MockLanguageModelV4 } from 'ai/test';
 import { createAgent, createMiddleware, fakeModel, tool } from 'langchain';

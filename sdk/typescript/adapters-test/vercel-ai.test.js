@@ -5,7 +5,7 @@ import {
 } from 'ai';
 import { experimental_toolCaller } from '@ai-sdk/provider-utils';
 import { MockLanguageModelV4 } from 'ai/test';
-import { guardAgent, wrapMcpTools } from 'agent-authority/adapters/vercel-ai';
+import { guardAgent, wrapMcpTools } from '@agent-authority/sdk/adapters/vercel-ai';
 import { z } from 'zod';
 import { options, testCommon, tool, until } from './common.js';
 import { createWorld } from './world.js';

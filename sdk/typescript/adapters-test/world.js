@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { after } from 'node:test';
-import { Authority } from 'agent-authority/guard';
+import { Authority } from '@agent-authority/sdk/guard';
 
 const program = process.env.AGENT_AUTHORITY_SERVER;
 let server;

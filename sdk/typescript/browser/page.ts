@@ -1,7 +1,7 @@
 // The page of tests/it/events/browser.rs: makes a decision, follows events, resumes an interrupted
 // stream, and provokes errors.
 
-import { AuthorityError, createClient, Decision } from 'agent-authority/client';
+import { AuthorityError, createClient, Decision } from '@agent-authority/sdk/client';
 
 interface Setup { baseUrl: string; token: string; apiKey: string; tenantId: string }
 

@@ -47,7 +47,7 @@ export interface AuthorityClient {
   readonly evidence: Client<typeof EvidenceService>;
   readonly events: Client<typeof EventService>;
   /**
-   * Any other service of `agent-authority/proto/…`. A page thus loads only the services that it
+   * Any other service of `@agent-authority/sdk/proto/…`. A page thus loads only the services that it
    * calls.
    */
   service<S extends DescService>(service: S): Client<S>;

@@ -2,10 +2,10 @@
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import assert from 'node:assert/strict';
-import { Unavailable } from 'agent-authority/guard';
-import { EvaluateDecisionResponseSchema } from 'agent-authority/proto/runtime/v1/runtime_service_pb';
+import { Unavailable } from '@agent-authority/sdk/guard';
+import { EvaluateDecisionResponseSchema } from '@agent-authority/sdk/proto/runtime/v1/runtime_service_pb';
 import { Service } from './service.js';
-import { args, authorityOf, denied, guarded, service, settled, unavailable } from './world.js';
+import { args, authorityOf, denied, guarded, impatient, service, settled, unavailable } from './world.js';
 
 /** Faults after which the same call is sent again, with the same key. */
 const passing = {
@@ -56,7 +56,7 @@ test('with any of these each time, the tool does not run', async () => {
     Object.entries(passing).map(async ([name, fault]) => {
       const own = await Service.start();
       own.faults = Array(100).fill(fault);
-      const { pay, made } = guarded({}, authorityOf({ baseUrl: own.baseUrl, jwks: own.jwks }));
+      const { pay, made } = guarded({}, impatient({ baseUrl: own.baseUrl, jwks: own.jwks }));
       const start = performance.now();
       await assert.rejects(pay(args), Unavailable, name);
       assert.ok(performance.now() - start < 3500, name);
@@ -117,7 +117,7 @@ test('Retry-After is obeyed, of the service and of a proxy', async () => {
 });
 
 test('a pause that is longer than the deadline is not waited for', async () => {
-  const { pay, made } = guarded();
+  const { pay, made } = guarded({}, impatient());
   service.faults = [({ error }) => error(8, 'rate_limited', { retry_after: '5' })];
   const start = performance.now();
   await assert.rejects(pay(args), (error) => unavailable(error) && error.code === 'rate_limited');
@@ -125,8 +125,27 @@ test('a pause that is longer than the deadline is not waited for', async () => {
   assert.deepEqual(made, []);
 });
 
+test('a longer timeout waits for a slow decision', async () => {
+  const { pay } = guarded();
+  service.faults = [
+    async ({ answered }) => {
+      await sleep(2300);
+      await answered();
+    },
+  ];
+  assert.equal(await pay(args), 'paid');
+  assert.equal(service.keys.length, 1);
+  assert.throws(() => authorityOf({ timeout: 0 }), TypeError);
+});
+
+test('an attempt may take the whole timeout', async () => {
+  const { pay } = guarded({}, authorityOf({ timeout: '2m' }));
+  assert.equal(await pay(args), 'paid');
+  assert.equal(service.lastHeaders['grpc-timeout'], '120000m');
+});
+
 test('a decision that arrives after the deadline is reported as abandoned', async () => {
-  const { pay, made } = guarded();
+  const { pay, made } = guarded({}, impatient());
   service.faults = [
     async ({ answered }) => {
       await sleep(2300);
@@ -144,7 +163,7 @@ test('a decision that arrives after the deadline is reported as abandoned', asyn
 });
 
 test('a decision whose answers are lost until the deadline is reported as abandoned', async () => {
-  const { pay, made } = guarded();
+  const { pay, made } = guarded({}, impatient());
   let isOver = false;
   const fault = async ({ decide, cut, answered }) => {
     if (isOver) return answered();

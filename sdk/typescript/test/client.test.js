@@ -6,10 +6,10 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import assert from 'node:assert/strict';
 import { Code, ConnectError, createRouterTransport } from '@connectrpc/connect';
-import { AuthorityError, createClient, Decision, parseEvent } from 'agent-authority/client';
-import { EventService } from 'agent-authority/proto/events/v1/event_service_pb';
-import { ToolService } from 'agent-authority/proto/registry/v1/tool_pb';
-import { RuntimeService } from 'agent-authority/proto/runtime/v1/runtime_service_pb';
+import { AuthorityError, createClient, Decision, parseEvent } from '@agent-authority/sdk/client';
+import { EventService } from '@agent-authority/sdk/proto/events/v1/event_service_pb';
+import { ToolService } from '@agent-authority/sdk/proto/registry/v1/tool_pb';
+import { RuntimeService } from '@agent-authority/sdk/proto/runtime/v1/runtime_service_pb';
 import { BadRequestSchema, ErrorInfoSchema } from '../dist/generated/google/rpc/error_details_pb.js';
 
 const baseUrl = 'https://authority.example';

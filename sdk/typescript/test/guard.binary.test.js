@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import assert from 'node:assert/strict';
-import { Authority, Denied, Held, Unavailable, verifyPermit } from 'agent-authority/guard';
+import { Authority, Denied, Held, Unavailable, verifyPermit } from '@agent-authority/sdk/guard';
 import { connect, isOwn, isThere, subject } from './binary.js';
 
 const options = { skip: isThere ? false : 'AGENT_AUTHORITY_BIN is not set' };

@@ -2,7 +2,7 @@
 import { test } from 'node:test';
 import { inspect } from 'node:util';
 import assert from 'node:assert/strict';
-import { Authority, Held } from 'agent-authority/guard';
+import { Authority, Held } from '@agent-authority/sdk/guard';
 import { subject } from './service.js';
 import { action, args, authorityOf, denied, guarded, service, silent } from './world.js';
 

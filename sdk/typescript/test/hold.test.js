@@ -4,9 +4,9 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { setTimeout as sleep } from 'node:timers/promises';
 import assert from 'node:assert/strict';
-import { Held, Unavailable } from 'agent-authority/guard';
+import { Held, Unavailable } from '@agent-authority/sdk/guard';
 import { Service } from './service.js';
-import { authorityOf, denied, service, settled } from './world.js';
+import { authorityOf, denied, impatient, service, settled } from './world.js';
 
 beforeEach(() => hold());
 
@@ -205,7 +205,7 @@ test('a hold that no approval ends is asked again, each 30 seconds, with a new k
   };
   // The service may be unavailable for a moment during the wait.
   service.faults = [undefined, ({ error }) => error(14, 'unavailable', { retry_after: '5' })];
-  const { pay, made } = guarded({ wait: '1h' });
+  const { pay, made } = guarded({ wait: '1h' }, impatient());
   assert.equal(await quickly(() => pay(args)), 'paid');
   assert.equal(made.length, 1);
   assert.equal(new Set(service.keys).size, 5);
@@ -231,7 +231,7 @@ test('a key that may not read approvals asks again', async () => {
 });
 
 test('a permission that was lost with its answer does not run, although the approval is used', async () => {
-  const { pay, made } = guarded({ wait: '20s' });
+  const { pay, made } = guarded({ wait: '20s' }, impatient());
   decideAfter('approved');
   service.faults = [
     undefined,

@@ -20,10 +20,10 @@ const folderOf = (name) =>
     .find((place) => existsSync(place));
 
 const consumer = `
-import { Authority, Denied, Held, Unavailable } from 'agent-authority/guard';
-import type { Guarded, Permit, Question } from 'agent-authority/guard';
-import { verifyPermit, verifyEvidence } from 'agent-authority/verify';
-import { verifyWebhook } from 'agent-authority';
+import { Authority, Denied, Held, Unavailable } from '@agent-authority/sdk/guard';
+import type { Guarded, Permit, Question } from '@agent-authority/sdk/guard';
+import { verifyPermit, verifyEvidence } from '@agent-authority/sdk/verify';
+import { verifyWebhook } from '@agent-authority/sdk';
 
 const subject = 'svc:agent:acme:bot';
 const authority = new Authority({ baseUrl: 'http://127.0.0.1:1', apiKey: 'svc_sandbox_1', subject, verify: false });
@@ -55,7 +55,7 @@ test('the tarball installs into an empty folder, runs, and satisfies the strict 
       cwd: folder,
     });
     // Without other packages: what receivers of webhooks and servers of tools use.
-    const alone = 'await import("agent-authority"); await import("agent-authority/verify"); console.log("ok")';
+    const alone = 'await import("@agent-authority/sdk"); await import("@agent-authority/sdk/verify"); console.log("ok")';
     assert.equal((await run('node', ['--input-type=module', '-e', alone], { cwd: folder })).stdout, 'ok\n');
     for (const name of ['@bufbuild/protobuf', '@connectrpc/connect', '@connectrpc/connect-web']) {
       const place = join(folder, 'node_modules', name);

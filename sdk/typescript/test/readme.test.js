@@ -14,7 +14,7 @@ test('the receiver loses nothing in a rotation', async () => {
   const code = sample
     .replace(/import \{ createServer \}.*\n/, '')
     .replace(/import \{ buffer \}.*\n/, '')
-    .replace("'agent-authority'", JSON.stringify(library.href));
+    .replace("'@agent-authority/sdk'", JSON.stringify(library.href));
   let handler;
   let [published, fetches, now] = [{ keys: [] }, 0, 1_790_000_000];
   const handled = [];
@@ -65,7 +65,7 @@ test('the guarded tool runs, and its refusals are printed', async () => {
   Object.assign(console, { log: print, error: print });
   let runs = 0;
   const run = () => import(`data:text/javascript,${encodeURIComponent(
-    `${sample.replace("'agent-authority/guard'", JSON.stringify(library.href))}\nawait authority.flush(); // ${runs += 1}`,
+    `${sample.replace("'@agent-authority/sdk/guard'", JSON.stringify(library.href))}\nawait authority.flush(); // ${runs += 1}`,
   )}`);
   try {
     await run();

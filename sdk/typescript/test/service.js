@@ -6,21 +6,21 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { ConnectError } from '@connectrpc/connect';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { trailerSerialize } from '@connectrpc/connect/protocol-grpc-web';
-import { canonicalize } from 'agent-authority/verify';
-import { Decision } from 'agent-authority/guard';
+import { canonicalize } from '@agent-authority/sdk/verify';
+import { Decision } from '@agent-authority/sdk/guard';
 import {
   AskedApprovalSchema,
   CancelApprovalRequestSchema,
   GetAskedApprovalRequestSchema,
-} from 'agent-authority/proto/approval/v1/approval_pb';
-import { DecisionRequestSchema } from 'agent-authority/proto/runtime/v1/decision_pb';
+} from '@agent-authority/sdk/proto/approval/v1/approval_pb';
+import { DecisionRequestSchema } from '@agent-authority/sdk/proto/runtime/v1/decision_pb';
 import {
   EvaluateDecisionRequestSchema,
   ReportDecisionRequestSchema,
   ReportDecisionResponseSchema,
-} from 'agent-authority/proto/runtime/v1/decision_service_pb';
-import { DecisionUpdateSchema, StopConditionEventSchema } from 'agent-authority/proto/runtime/v1/live_pb';
-import { EvaluateDecisionResponseSchema } from 'agent-authority/proto/runtime/v1/runtime_service_pb';
+} from '@agent-authority/sdk/proto/runtime/v1/decision_service_pb';
+import { DecisionUpdateSchema, StopConditionEventSchema } from '@agent-authority/sdk/proto/runtime/v1/live_pb';
+import { EvaluateDecisionResponseSchema } from '@agent-authority/sdk/proto/runtime/v1/runtime_service_pb';
 import { ErrorInfoSchema } from '../dist/generated/google/rpc/error_details_pb.js';
 
 export const subject = 'svc:agent:acme:invoice-bot';

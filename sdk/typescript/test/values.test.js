@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { createHmac } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import assert from 'node:assert/strict';
-import { digestArguments, exactAmount, serialize, snapshot } from 'agent-authority/guard';
-import { canonicalize, InvalidEvidence, UnreadableEvidence, verifyEvidence } from 'agent-authority/verify';
+import { digestArguments, exactAmount, serialize, snapshot } from '@agent-authority/sdk/guard';
+import { canonicalize, InvalidEvidence, UnreadableEvidence, verifyEvidence } from '@agent-authority/sdk/verify';
 import { USER_AGENT } from '../dist/version.js';
 
 /** As the classes of decimal.js, big.js and bignumber.js. */

@@ -2,7 +2,7 @@
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import assert from 'node:assert/strict';
-import { verifyPermit } from 'agent-authority/verify';
+import { verifyPermit } from '@agent-authority/sdk/verify';
 import { signingKey, subject } from './service.js';
 import { action, ahead, args, authorityOf, denied, guarded, service, settled, unavailable } from './world.js';
 

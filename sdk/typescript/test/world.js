@@ -2,7 +2,7 @@
 import { beforeEach } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import assert from 'node:assert/strict';
-import { Authority, Denied, Unavailable } from 'agent-authority/guard';
+import { Authority, Denied, Unavailable } from '@agent-authority/sdk/guard';
 import { Service, subject } from './service.js';
 
 export let service;
@@ -18,8 +18,11 @@ export const authorityOf = (options = {}) =>
     subject,
     logger: silent,
     jwks: service.jwks,
+    timeout: '20s', // for a busy machine
     ...options,
   });
+/** Returns an authority with the time for a decision that applies if none is set. */
+export const impatient = (options) => authorityOf({ ...options, timeout: undefined });
 export const action = 'payment.execute';
 const context = ({ amount, currency }) => ({ amount, currency, jurisdiction: 'DE' });
 export const args = { amount: '1200.00', currency: 'EUR', iban: 'DE02120300000000202051' };

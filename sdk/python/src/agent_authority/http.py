@@ -140,7 +140,7 @@ def load_httpx() -> Any:
     try:
         import httpx
     except ImportError:
-        raise ImportError('decisions need httpx: pip install "agent-authority[client]"') from None
+        raise ImportError('decisions need httpx: pip install "agent-authority-sdk[client]"') from None
     return httpx
 
 

@@ -185,6 +185,25 @@ def test_an_interrupted_graph_goes_on_with_the_held_question(
         assert agent.outcomes(1) == ["executed"] and len(agent.decisions()) == 2
 
 
+def test_several_held_calls_of_one_turn_go_on(authority: Authority, agent: Agent, pay: BaseTool, paid: Path) -> None:
+    calls: list[Any] = [
+        {"name": "pay", "args": {"amount": amount, "country": "DE"}, "id": f"call-{amount}"}
+        for amount in (20000, 30000)
+    ]
+    model = Scripted(answers=[AIMessage("", tool_calls=calls), AIMessage("done")])
+    middleware = AuthorityMiddleware(authority, tools={"pay": PAY}, pause=True)
+    graph = create_agent(model, [pay], middleware=[middleware], checkpointer=InMemorySaver())
+    state = run(graph, config=THREAD)
+    saved = graph.get_state(THREAD).interrupts
+    assert {paused.id for paused in saved} == {paused.id for paused in state["__interrupt__"]}
+    ids = [Held.from_json(paused.value["held"]).approval_id for paused in state["__interrupt__"]]
+    assert len(set(ids)) == 2
+    for approval_id in ids:
+        agent.decide(approval_id, "approve")
+    run(graph, Command(resume={paused.id: True for paused in state["__interrupt__"]}), THREAD)
+    assert sorted(paid.read_text().splitlines()) == ["20000.0 DE", "30000.0 DE"]
+
+
 def test_a_resumed_graph_with_another_question_is_refused(
     authority: Authority, agent: Agent, pay: BaseTool, paid: Path
 ) -> None:

@@ -5,10 +5,10 @@ import type { EvaluateDecisionResponse } from '../generated/authority/runtime/v1
 import { Deadline, sleep, Timer, within } from '../time.js';
 import { Denied, Unavailable } from './failures.js';
 
-/** Milliseconds for all attempts. The service itself answers within this time. */
-const TOTAL = 2000;
-/** Milliseconds of the last attempt, which only learns the decision. */
+/** Milliseconds of an attempt, at least: the last one goes on after the deadline, to learn the decision. */
 const LATE = 30_000;
+/** The most that fits the header `grpc-timeout`. */
+const LONGEST = 99_999_999;
 const FIRST_DELAY = 50;
 
 /** One call, with headers; `onHeader` gets the headers of the answer. */
@@ -27,29 +27,32 @@ export interface Answered {
 type Attempt = { answer: EvaluateDecisionResponse; isReplayed: boolean } | { error: AuthorityError };
 
 /**
- * Returns the service's answer. If none arrives in time, one attempt goes on, and `onLate` gets its
- * answer.
+ * Returns the service's answer. If none arrives within `total` milliseconds, one attempt goes on, and
+ * `onLate` gets its answer.
  *
  * @throws {Denied} The service refused the request.
  * @throws {Unavailable} No answer arrived.
  */
-export async function ask(call: Call, onLate: (answer: EvaluateDecisionResponse) => void): Promise<Answered> {
+export async function ask(
+  call: Call, total: number, onLate: (answer: EvaluateDecisionResponse) => void,
+): Promise<Answered> {
   // The key exists only here: two processes with one key would both get the permission.
   const headers = { 'idempotency-key': crypto.randomUUID() };
   const timer = new Timer();
-  const deadline = new Deadline(TOTAL, timer);
+  const deadline = new Deadline(total, timer);
   const goOn = async (attempt: Promise<Attempt>) => {
     const late = await attempt;
     if ('answer' in late) onLate(late.answer);
   };
-  const learn = () => void goOn(once(call, headers));
+  const longest = Math.min(Math.max(LATE, Math.ceil(total)), LONGEST);
+  const learn = () => void goOn(once(call, headers, longest));
   let mayBeDecided = false;
   for (let number = 0; ; number += 1) {
-    const attempt = once(call, headers);
+    const attempt = once(call, headers, longest);
     const outcome = await within(attempt, deadline.remaining);
     if (!outcome) {
       void goOn(attempt);
-      throw new Unavailable('unavailable', `no decision was received within ${TOTAL / 1000} seconds`);
+      throw new Unavailable('unavailable', `no decision was received within ${total / 1000} seconds`);
     }
     if ('answer' in outcome) {
       if (number > 0 || !outcome.isReplayed) return { answer: outcome.answer, timer, learn };
@@ -72,11 +75,11 @@ export async function ask(call: Call, onLate: (answer: EvaluateDecisionResponse)
   }
 }
 
-async function once(call: Call, headers: Record<string, string>): Promise<Attempt> {
+async function once(call: Call, headers: Record<string, string>, timeoutMs: number): Promise<Attempt> {
   let isReplayed = false;
   const onHeader = (received: Headers) => { isReplayed = received.get('idempotency-replayed') === 'true'; };
   try {
-    const answer = await call({ headers, timeoutMs: LATE, onHeader });
+    const answer = await call({ headers, timeoutMs, onHeader });
     return { answer, isReplayed };
   } catch (error) {
     return { error: AuthorityError.from(error) };

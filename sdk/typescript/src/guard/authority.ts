@@ -19,6 +19,9 @@ import { digestQuestion, normalize, tenantOf, type Question } from './question.j
 import { Reporter } from './reporter.js';
 import { verifyPermit, type PermitProof, type VerifiedRecord } from './verify-permit.js';
 
+/** Milliseconds for a decision. */
+const TIMEOUT = 2000;
+
 export interface AuthorityOptions {
   /** The service's address: `https://authority.example`. */
   baseUrl: string;
@@ -31,6 +34,8 @@ export interface AuthorityOptions {
    * from the service.
    */
   jwks?: Jwks | string | undefined;
+  /** The time for a decision, with all its attempts: `2s` by default, in which the service itself answers. */
+  timeout?: Duration | undefined;
   /** Whether the signed record of each permit is verified; true by default. */
   verify?: boolean | undefined;
   /** The key that redacted arguments are replaced with. Use the same in every process of the agent. */
@@ -77,8 +82,10 @@ export class Authority {
     this.#reporter = new Reporter(this.client.decisions, this.log);
     this.#keys = new Keyring(jwks ?? new URL('/.well-known/jwks.json', baseUrl).href);
     const verifies = options.verify !== false;
+    const timeout = toMilliseconds(options.timeout ?? TIMEOUT);
+    if (timeout === 0) throw new TypeError('timeout must be more than 0');
     const { client, log } = this;
-    this.#decider = new Decider({ client, keys: this.#keys, reporter: this.#reporter, log, verifies });
+    this.#decider = new Decider({ client, keys: this.#keys, reporter: this.#reporter, log, verifies, timeout });
     if (!verifies) this.log.warn('permits are not verified: verify is false');
     else this.#keys.ready().catch((error: Error) => this.log.warn(`the keys can't be read: ${error.message}`));
   }

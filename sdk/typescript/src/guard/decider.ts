@@ -48,6 +48,8 @@ export interface DeciderParts {
   readonly log: Logger;
   /** Whether permissions are verified. */
   readonly verifies: boolean;
+  /** Milliseconds for a decision, with all its attempts. */
+  readonly timeout: number;
 }
 
 export class Decider {
@@ -59,7 +61,7 @@ export class Decider {
 
   /** Asks once, with attempts. @throws {Denied | Held | Unavailable} */
   async decide({ question, supported, approvalId }: Asking): Promise<Permitted> {
-    const { keys, verifies, reporter, log } = this.#parts;
+    const { keys, verifies, timeout, reporter, log } = this.#parts;
     if (verifies) {
       await keys.ready().catch((error: Error) => {
         const message = `the service's keys can't be read: ${error.message}`;
@@ -73,7 +75,7 @@ export class Decider {
       reporter.report(decisionId, 'abandoned', 'the permission could not be used');
     const cites = approvalId === undefined ? {} : { approval_id: approvalId };
     const call = this.#call({ ...asked, ...cites, include_record: verifies });
-    const { answer, timer, learn } = await ask(call, (late) => {
+    const { answer, timer, learn } = await ask(call, timeout, (late) => {
       if (isPermission(late)) verify(late).then(() => abandon(late), (error: Error) => log.warn(error.message));
     });
     if (answer.decision === Decision.REQUIRE_APPROVAL) throw await this.#held(question, answer, approvalId);

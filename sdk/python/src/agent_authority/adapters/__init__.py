@@ -1,4 +1,4 @@
-"""Adapters for agent frameworks. Each needs the extra of its name, such as ``agent-authority[langchain]``."""
+"""Adapters for agent frameworks. Each needs the extra of its name, such as ``agent-authority-sdk[langchain]``."""
 
 from .tools import Tool
 

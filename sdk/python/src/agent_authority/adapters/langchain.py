@@ -37,7 +37,8 @@ class AuthorityMiddleware(AgentMiddleware[Any, Any, Any]):
     ``ToolNode(tools, wrap_tool_call=it.wrap_tool_call, awrap_tool_call=it.awrap_tool_call)``.
 
     :param pause: Interrupts the graph with the held question, instead of refusing the call. It goes on with
-        ``Command(resume=…)``, whatever the value is; people approve at the service. Needs a checkpointer.
+        ``Command(resume={id: …})`` with the id of each interrupt, whatever the values are; people approve at the
+        service. Needs a checkpointer.
     """
 
     def __init__(self, authority: Base, *, pause: bool = False, **options: Unpack[Options]) -> None:
