@@ -31,6 +31,15 @@ impl RequestId {
         self.0.clone()
     }
 
+    /// The id as a header of the response. HTTP/2 adds the headers of responses to a table of 4 kB for
+    /// each connection, but not a value that is marked as sensitive. With ids in the table, each new
+    /// id was compared with up to fifty earlier ids, and displaced the headers that responses share.
+    pub(super) fn of_response(&self) -> HeaderValue {
+        let mut id = self.header();
+        id.set_sensitive(true);
+        id
+    }
+
     /// Returns the client's id if it is valid, otherwise a new id. A new id is also set in the
     /// headers, which become the metadata of gRPC.
     pub(super) fn settle(headers: &mut HeaderMap) -> Self {
@@ -73,6 +82,13 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(NAME, HeaderValue::from_str(&"x".repeat(129)).unwrap());
         assert_eq!(RequestId::settle(&mut headers).as_str().len(), 32);
+    }
+
+    #[test]
+    fn the_id_of_a_response_stays_out_of_the_table_of_headers() {
+        let id = RequestId::settle(&mut HeaderMap::new());
+        assert!(id.of_response().is_sensitive());
+        assert_eq!(id.of_response(), id.header());
     }
 
     #[test]

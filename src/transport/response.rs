@@ -207,7 +207,7 @@ where
             drop_body(&mut response);
         }
         headers::put_on(&mut response, *this.https);
-        response.headers_mut().insert(request_id::NAME, id.header());
+        response.headers_mut().insert(request_id::NAME, id.of_response());
         Poll::Ready(Ok(response))
     }
 }
