@@ -18,6 +18,9 @@ pub(crate) struct Arguments {
     /// Measures all curves, the cost of a decision with size, instead of the parts.
     #[arg(long)]
     curves: bool,
+    /// Measures the rows with a target, in turn with Cerbos, instead of the parts.
+    #[arg(long, conflicts_with = "curves")]
+    table: bool,
     /// The number of decisions that `--only lists` creates, and the maximum for `--only stored`.
     #[arg(long, default_value_t = 8_000_000)]
     pub(crate) decisions: u64,
@@ -75,10 +78,11 @@ const CURVES: &[Part] = &[
 
 impl Arguments {
     pub(crate) fn parts(&self) -> &[Part] {
-        match (self.parts.as_slice(), self.curves) {
-            ([], false) => PARTS,
-            ([], true) => CURVES,
-            (named, _) => named,
+        match self.parts.as_slice() {
+            [] if self.curves => CURVES,
+            [] if self.table => &[Part::Targets],
+            [] => PARTS,
+            named => named,
         }
     }
 
@@ -117,6 +121,7 @@ pub(crate) enum Part {
     Context,
     Stored,
     Nodes,
+    Targets,
 }
 
 impl Part {
@@ -148,6 +153,7 @@ impl Part {
             Self::Context => "context",
             Self::Stored => "stored decisions",
             Self::Nodes => "nodes",
+            Self::Targets => "targets",
         }
     }
 }

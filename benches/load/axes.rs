@@ -283,7 +283,11 @@ fn with_texts(bytes: usize) -> Message {
 }
 
 /// Starts a server on a database in which these statements have run.
-async fn filled(name: &'static str, sql: &str, folder: &Folder) -> Result<Started, Fault> {
+pub(crate) async fn filled(
+    name: &'static str,
+    sql: &str,
+    folder: &Folder,
+) -> Result<Started, Fault> {
     let started = product::start(name, "strict", folder).await?;
     let database = database(name, folder).await?;
     let mut db = Address::parse(&database.owner_url())?.connect().await?;
@@ -298,7 +302,7 @@ async fn filled(name: &'static str, sql: &str, folder: &Folder) -> Result<Starte
 }
 
 /// Joins the database that a server started.
-async fn database(name: &str, folder: &Folder) -> Result<Embedded, Fault> {
+pub(crate) async fn database(name: &str, folder: &Folder) -> Result<Embedded, Fault> {
     let data_dir = folder.path().join(name);
     Ok(Embedded::start(Options { data_dir, ..Options::default() }).await?)
 }

@@ -40,16 +40,7 @@ pub(crate) async fn rows(
     folder: &Folder,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    let program = arguments.cerbos.as_deref().ok_or("not installed (npm package `cerbos`)")?;
-    let (rest, grpc) = (free_address()?, free_address()?);
-    let settings = configure(folder, rest, grpc)?;
-    let mut command = Command::new(program);
-    command
-        .args(["server", "--log-level=warn"])
-        .arg(format!("--config={}", settings.display()))
-        .env("CERBOS_NO_TELEMETRY", "1");
-    let mut server = Server::start("cerbos", &mut command, folder)?;
-    server.wait(async || tokio::net::TcpStream::connect(rest).await.is_ok()).await?;
+    let Cerbos { server, rest, grpc } = start(arguments, folder).await?;
     let meter = server.meter();
     report
         .measure(
@@ -68,6 +59,27 @@ pub(crate) async fn rows(
         )
         .await;
     Ok(())
+}
+
+/// A running Cerbos, and its addresses.
+pub(crate) struct Cerbos {
+    pub(crate) server: Server,
+    pub(crate) rest: SocketAddr,
+    pub(crate) grpc: SocketAddr,
+}
+
+pub(crate) async fn start(arguments: &Arguments, folder: &Folder) -> Result<Cerbos, Fault> {
+    let program = arguments.cerbos.as_deref().ok_or("not installed (npm package `cerbos`)")?;
+    let (rest, grpc) = (free_address()?, free_address()?);
+    let settings = configure(folder, rest, grpc)?;
+    let mut command = Command::new(program);
+    command
+        .args(["server", "--log-level=warn"])
+        .arg(format!("--config={}", settings.display()))
+        .env("CERBOS_NO_TELEMETRY", "1");
+    let mut server = Server::start("cerbos", &mut command, folder)?;
+    server.wait(async || tokio::net::TcpStream::connect(rest).await.is_ok()).await?;
+    Ok(Cerbos { server, rest, grpc })
 }
 
 fn configure(
@@ -100,7 +112,7 @@ audit:
 }
 
 /// Returns a call with `cerbos.request.v1.CheckResourcesRequest`.
-fn check(address: SocketAddr) -> Call {
+pub(crate) fn check(address: SocketAddr) -> Call {
     let principal = Message::default().text(1, "svc:agent:acme:invoice-bot").text(3, "agent");
     let resource = Message::default()
         .text(1, "payment")
@@ -122,7 +134,8 @@ fn check(address: SocketAddr) -> Call {
     }
 }
 
-fn check_rest(address: SocketAddr) -> Call {
+/// Returns the same check over REST.
+pub(crate) fn check_rest(address: SocketAddr) -> Call {
     Call {
         address,
         protocol: Protocol::Rest,

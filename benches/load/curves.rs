@@ -15,7 +15,7 @@ use crate::{
 };
 
 const ROUNDS: usize = 3;
-const WARM: Duration = Duration::from_secs(1);
+const WARM: Duration = Duration::from_millis(500);
 /// The calls a second at which latencies are measured, or half of the point's highest rate if that
 /// is lower.
 const PACE: f64 = 1000.0;

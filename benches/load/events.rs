@@ -25,6 +25,8 @@ const ENDPOINTS: u64 = 4;
 const BATCHES: u64 = 150;
 /// The number of single decisions. The time from each to its delivery is measured.
 const SINGLE: u64 = 200;
+/// A URL without a listener, to measure only the creation of events.
+pub(crate) const NOWHERE: &str = "http://127.0.0.1:9/";
 /// The time between single decisions.
 const IDLE: Duration = Duration::from_millis(20);
 
@@ -38,8 +40,7 @@ pub(crate) async fn rows(
     let owner = Owner::new(address, folder, "events")?;
     let call = product::evaluate(address, Some(&key));
     report.measure("Evaluate, gRPC, without events", call, &meter, arguments).await;
-    // The URL has no listener: only the creation of events is measured.
-    endpoint(&owner, "http://127.0.0.1:9/").await?;
+    endpoint(&owner, NOWHERE).await?;
     let call = product::evaluate(address, Some(&key));
     report.measure("Evaluate, gRPC, each an event", call, &meter, arguments).await;
     drop(server);
@@ -89,7 +90,7 @@ async fn deliveries(key: &str, owner: &Owner) -> Result<(f64, Histogram<u64>), F
 }
 
 /// Creates an endpoint of the demonstration tenant that receives an event for each decision.
-async fn endpoint(owner: &Owner, url: &str) -> Result<(), Fault> {
+pub(crate) async fn endpoint(owner: &Owner, url: &str) -> Result<(), Fault> {
     let body = json!({"tenant_id": "svc:tenant:acme", "url": url,
                       "event_types": ["svc.decision.*"], "rate_limit_per_second": 1000});
     owner.post("/api/v1/webhook-endpoints", &body).await.map(drop)

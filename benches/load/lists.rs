@@ -14,7 +14,7 @@ use crate::{
     Fault,
     arguments::Arguments,
     call::{Call, Protocol},
-    console,
+    console::{self, DEMO},
     http1::Connection,
     meter::to_float,
     owner::Owner,
@@ -23,10 +23,15 @@ use crate::{
     server::Folder,
 };
 
-/// The SQL that inserts the decisions. The database owner runs it.
+/// The SQL that inserts the decisions, and their facts and usage. The database owner runs it.
 const FILL: &str = include_str!("lists.sql");
+const FACTS: &str = include_str!("facts.sql");
 /// Approval requests that are pending while the console's pages are read.
 const HELD: u32 = 25;
+/// Decisions that a policy denied. They fill a page, which names the policy of each.
+const DENIED: u32 = 50;
+const NOTHING_SMALL: &str = "forbid (principal, action, resource) \
+     when { context has amount && context.amount.lessThan(decimal(\"1000.0\")) };";
 /// The tenant with half of the decisions, and its slug.
 const TENANT: &str = "svc:tenant:load-00";
 const SLUG: &str = "load-00";
@@ -65,6 +70,7 @@ pub(crate) async fn rows(
     let data_dir = folder.path().join("lists");
     let database = Embedded::start(Options { data_dir, ..Options::default() }).await?;
     fill(&database, arguments.decisions).await?;
+    run_and_vacuum(&database, FACTS).await?;
     let auditor = product::member(folder, "lists", SLUG, "auditor")?;
     let filters = combinations();
     for (name, path, credential) in [
@@ -85,16 +91,25 @@ pub(crate) async fn rows(
     }
     let decided = product::decided(address, &key).await?;
     let held = product::held(address, &key, HELD).await?;
-    report.notes.extend(console::pages(address, TENANT, &decided, &held).await?);
+    let policy = json!({"tenant_id": DEMO, "regime": "internal", "name": "Nothing below 1000",
+                        "cedar": NOTHING_SMALL});
+    owner.post("/api/v1/policies", &policy).await?;
+    product::small(address, &key, DENIED).await?;
+    console::pages(address, TENANT, &decided, &held, report).await?;
     database.stop().await?;
     Ok(())
 }
 
 /// Creates decisions of many tenants.
 pub(crate) async fn fill(database: &Embedded, decisions: u64) -> Result<(), Fault> {
-    eprintln!("creating {decisions} decisions: half a minute and 1.3 GB for each million");
-    let (rows, vacuum) = FILL.split_once("VACUUM").ok_or("lists.sql has no VACUUM")?;
-    run(database, &rows.replace(":rows", &decisions.to_string())).await?;
+    eprintln!("creating {decisions} decisions: up to two minutes and 2 GB for each million");
+    run_and_vacuum(database, &FILL.replace(":rows", &decisions.to_string())).await
+}
+
+/// Runs SQL that ends with VACUUM, which Postgres runs only on its own.
+async fn run_and_vacuum(database: &Embedded, sql: &str) -> Result<(), Fault> {
+    let (rows, vacuum) = sql.split_once("VACUUM").ok_or("the SQL has no VACUUM")?;
+    run(database, rows).await?;
     run(database, &format!("VACUUM {vacuum}")).await
 }
 

@@ -26,6 +26,7 @@ mod http2;
 mod lists;
 mod machine;
 mod meter;
+mod outside;
 mod overload;
 mod owner;
 mod pace;
@@ -39,6 +40,7 @@ mod server;
 mod spicedb;
 mod stored;
 mod table;
+mod targets;
 mod wire;
 
 use std::{error::Error, future::Future, process::ExitCode};
@@ -129,6 +131,8 @@ async fn everything(arguments: &Arguments) -> Result<(String, Vec<String>), Faul
             Part::Context => axes::context(arguments, &folder, &mut report).await,
             Part::Stored => axes::stored(arguments, &folder, &mut report).await,
             Part::Nodes => axes::nodes(arguments, &folder, &mut report).await,
+            // Boxed: the future is large.
+            Part::Targets => Box::pin(targets::rows(arguments, &folder, &mut report)).await,
         };
         if let Err(fault) = measured {
             report.left_out(part.name(), &fault);

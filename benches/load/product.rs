@@ -1,6 +1,6 @@
 //! Agent Authority, started with defaults: the embedded Postgres, fsync on, the demo tenant.
 
-use std::{net::SocketAddr, path::Path, process::Command};
+use std::{net::SocketAddr, ops::RangeInclusive, path::Path, process::Command};
 
 use authority_store::embedded::Embedded;
 use serde_json::json;
@@ -77,7 +77,10 @@ pub(crate) async fn start_program(
 ) -> Result<Started, Fault> {
     let data = folder.path().join(name);
     let mut command = on_data(program, &data);
-    command.env("AGENT_AUTHORITY__DECIDE__DURABILITY", durability);
+    // Every build is strict by default, but earlier builds use another word for it.
+    if durability != "strict" {
+        command.env("AGENT_AUTHORITY__DECIDE__DURABILITY", durability);
+    }
     let (mut server, address) = serve(command, name, folder).await?;
     let made = ["api-key", "create", "--tenant", "acme", "--scope", "runtime:write"];
     let key = bearer(program, &data, &made)?;
@@ -217,14 +220,29 @@ pub(crate) async fn decided(address: SocketAddr, key: &str) -> Result<String, Fa
 /// Opens `count` approval requests, each with a different amount and payee. Returns the id of the
 /// last one.
 pub(crate) async fn held(address: SocketAddr, key: &str, count: u32) -> Result<String, Fault> {
+    many(address, key, 20_001..=20_000 + count, "approval_id").await
+}
+
+/// Makes `count` decisions on the amounts from 1.
+pub(crate) async fn small(address: SocketAddr, key: &str, count: u32) -> Result<(), Fault> {
+    many(address, key, 1..=count, "decision_id").await.map(drop)
+}
+
+/// Makes a request for each amount, with its own payee. Returns a member of the last response.
+async fn many(
+    address: SocketAddr,
+    key: &str,
+    amounts: RangeInclusive<u32>,
+    member: &str,
+) -> Result<String, Fault> {
     let mut last = String::new();
-    for number in 1..=count {
-        let context = json!({"amount": 20_000 + number, "currency": "EUR", "jurisdiction": "DE",
+    for (number, amount) in (1..).zip(amounts) {
+        let context = json!({"amount": amount, "currency": "EUR", "jurisdiction": "DE",
                              "payee": format!("Supplier {number}"), "invoice": format!("RE-{number}")});
         let question =
             json!({"subject": SUBJECT, "action": ACTION, "purpose": PURPOSE, "context": context});
         let call = Call { body: question.to_string().into_bytes(), ..evaluate_rest(address, key) };
-        last = answered(&call, "approval_id").await?;
+        last = answered(&call, member).await?;
     }
     Ok(last)
 }
@@ -238,24 +256,30 @@ async fn answered(call: &Call, member: &str) -> Result<String, Fault> {
     text.map(str::to_owned).ok_or_else(|| format!("no `{member}`: {status}: {answer}").into())
 }
 
+/// Returns a call that makes as many decisions as a call can.
 pub(crate) fn batch_evaluate(address: SocketAddr, key: &str) -> Call {
+    batch_of::<BATCH>(address, key)
+}
+
+/// Returns a call that makes `SIZE` decisions over gRPC.
+pub(crate) fn batch_of<const SIZE: u32>(address: SocketAddr, key: &str) -> Call {
     let request = || {
         Message::default().text(1, SUBJECT).text(2, ACTION).text(3, PURPOSE).message(9, &context())
     };
-    let batch = (0..BATCH).fold(Message::default(), |batch, _| batch.message(1, &request()));
+    let batch = (0..SIZE).fold(Message::default(), |batch, _| batch.message(1, &request()));
     Call {
         address,
         protocol: Protocol::Grpc,
         path: "/authority.runtime.v1.RuntimeService/BatchEvaluate".into(),
         credential: Some(key.to_owned()),
         body: batch.done(),
-        allowed: all_allowed,
-        decisions: BATCH,
+        allowed: all_allowed::<SIZE>,
+        decisions: SIZE,
     }
 }
 
-/// Returns whether each of the batch's results has a response (field 1) that is an allow.
-fn all_allowed(mut results: &[u8]) -> bool {
+/// Returns whether each of the `SIZE` results has a response (field 1) that is an allow.
+fn all_allowed<const SIZE: u32>(mut results: &[u8]) -> bool {
     let mut allowed = 0;
     while let Some((_, result, rest)) = wire::first(results) {
         let Some((1, answer, _)) = wire::first(result) else { return false };
@@ -265,7 +289,7 @@ fn all_allowed(mut results: &[u8]) -> bool {
         allowed += 1;
         results = rest;
     }
-    allowed == BATCH
+    allowed == SIZE
 }
 
 /// Returns a context that the demo tenant's policies allow: a `google.protobuf.Struct`.
