@@ -23,7 +23,8 @@ pub(crate) struct Inner {
     pub(crate) identity: Identity,
     pub(crate) sessions: Sessions,
     pub(crate) clock: Clock,
-    pub(crate) provider: Provider,
+    /// The providers at which people sign in, at least one.
+    pub(crate) providers: Vec<Provider>,
     pub(crate) cookies: Cookies,
     /// The service's public URL, without a trailing `/`.
     pub(crate) public_url: String,
@@ -31,4 +32,11 @@ pub(crate) struct Inner {
     pub(crate) origin: String,
     pub(crate) client: fn(&Extensions) -> Option<IpAddr>,
     pub(crate) latency: fn() -> Latency,
+}
+
+impl Console {
+    /// The provider with this issuer, if people can sign in there.
+    pub(crate) fn provider(&self, issuer: &str) -> Option<&Provider> {
+        self.0.providers.iter().find(|provider| provider.issuer() == issuer)
+    }
 }

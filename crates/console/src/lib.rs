@@ -18,6 +18,7 @@ mod search;
 mod session;
 mod sign_in;
 mod stop;
+mod texts;
 
 pub use console::Console;
 pub use kit::latency::Latency;
@@ -28,7 +29,7 @@ use authority_api::identity::{
     Identity,
     dev_provider::{DevProvider, ISSUER},
 };
-use authority_config::Config;
+use authority_config::{Config, ConsoleClient};
 use authority_keys::Keys;
 use authority_process::{clock::Clock, worker::Worker};
 use authority_store::Store;
@@ -74,28 +75,28 @@ pub fn build(
     let public_url = config.public_url();
     let dev_pages =
         provider.map(|provider| DevPages::new(provider, clock.clone(), &public_url).router());
-    let settings = &config.console;
-    let provider = match (config.sign_in_issuer(), &settings.client_id, &dev_pages) {
-        (Some(issuer), Some(client_id), _) => {
-            let client = Client {
-                client_id: client_id.clone(),
-                client_secret: settings.client_secret.clone(),
-                scopes: settings.scopes.clone(),
-            };
-            Provider::remote(issuer.to_owned(), client, clock.clone())?
+    let mut providers = Vec::new();
+    for (name, issuer, client) in config.sign_ins() {
+        let ConsoleClient { client_id, client_secret, scopes } = client;
+        let name = name.map(str::to_owned);
+        let client = Client { name, client_id, client_secret, scopes };
+        providers.push(Provider::remote(issuer.to_owned(), client, clock.clone())?);
+    }
+    match &dev_pages {
+        _ if !providers.is_empty() => {}
+        Some(pages) => {
+            let (pages, clock) = (pages.clone(), clock.clone());
+            providers.push(Provider::development(ISSUER, CLIENT_ID, &public_url, pages, clock));
         }
-        (_, _, Some(pages)) => {
-            Provider::development(ISSUER, CLIENT_ID, &public_url, pages.clone(), clock.clone())
-        }
-        _ => return Ok(None),
-    };
+        None => return Ok(None),
+    }
     let sessions = Sessions { store, keys };
     let console = Console(Arc::new(Inner {
         api,
         identity,
         sessions: sessions.clone(),
         clock: clock.clone(),
-        provider,
+        providers,
         cookies: Cookies { https: config.https() },
         origin: origin(&public_url),
         public_url,

@@ -43,7 +43,7 @@ function tasks(javaScriptEnabled) {
     assert.equal((await approval(id)).state, 'pending');
     await page.getByLabel('Why').fill('   ');
     await page.getByRole('button', { name: /^Decline/ }).click();
-    await page.getByRole('alert').getByText('Say why').waitFor();
+    await page.getByRole('alert').getByText('Give a reason').waitFor();
     await isGood(page);
     await page.getByLabel('Why').fill('invoiced twice');
     await page.getByRole('button', { name: /^Decline/ }).click();
@@ -88,7 +88,7 @@ function tasks(javaScriptEnabled) {
     await second.getByRole('button', { name: /^Decline/ }).click();
     await heading(second, 'Not declined');
     await second.getByRole('heading', { level: 2, name: 'This has changed' }).waitFor();
-    await second.getByText('Nothing was done.').waitFor();
+    await second.getByText('No change was made.').waitFor();
     await second.getByRole('row', { name: 'pending approved' }).waitFor();
     await isGood(second);
     assert.equal((await approval(id)).state, 'approved');
@@ -182,7 +182,7 @@ async function isNotDecided(id) {
   assert.ok(await page.getByRole('button', button).isDisabled());
   assert.deepEqual(await faults(page), []);
   await without.getByRole('button', button).click();
-  await without.getByText('Nothing was done.').waitFor();
+  await without.getByText('No change was made.').waitFor();
   await page.goto(`/console/approvals/${id}`);
   await page.getByText('Expired').first().waitFor();
   assert.equal(await page.getByRole('link', { name: 'Approve…' }).count(), 0);

@@ -42,7 +42,7 @@ for (const javaScriptEnabled of [true, false]) {
     const command = await page.locator('pre').first().textContent();
     const answer = JSON.parse(execFileSync('bash', ['-c', command], { encoding: 'utf8' }));
     assert.equal(answer.decision, 'allow', JSON.stringify(answer));
-    await link('What happened to it');
+    await link('Its decisions');
     await page.locator(`main a[href*="${answer.decision_id}"], main a[href*="${encodeURIComponent(answer.decision_id)}"]`).first().waitFor();
   });
 }

@@ -1,13 +1,12 @@
 //! The agents of a tenant. Each page about an agent links to its stop page.
 
 use regex::Regex;
-use serde_json::json;
 
 use super::Console;
+use crate::support::{AGENT, Answered, new_stop, only};
 
 const ADMIN: (&str, &str) = ("admin", "admin@acme.example");
 const AUDITOR: (&str, &str) = ("auditor", "auditor@acme.example");
-const AGENT: &str = "svc:agent:acme:invoice-bot";
 
 /// The style and the target of the Stop link in the header.
 #[track_caller]
@@ -40,7 +39,7 @@ async fn agents_are_in_the_menu_and_found_by_a_part_of_their_name() {
     let page = admin.get("/console/agents?q=SUPPORT").await;
     page.shows("support-bot");
     assert!(!page.text.contains("invoice-bot"), "{}", page.text);
-    admin.get("/console/agents?state=revoked").await.shows("Nothing matches");
+    admin.get("/console/agents?state=revoked").await.shows("No matches");
     // The menu on any page links to each kind, and the list of a kind links to each record.
     let page = admin.get("/console/decisions").await;
     for kind in ["principals", "delegations", "api-keys", "policies", "tools", "purposes"] {
@@ -93,7 +92,7 @@ async fn a_stop_says_what_waits_and_what_is_still_permitted() {
     console.held(25_000.0).await;
     console.held(26_000.0).await;
     let question = crate::support::asking(1_200.0, "DE");
-    let (_, allowed) = console.agent.post("/api/v1/runtime/evaluate", question).await;
+    let (_, allowed) = console.agent.evaluate(question).await;
     assert_eq!(allowed["decision"], "allow", "{allowed:#}");
     let permit = format!("/console/decisions/{}", allowed["decision_id"].as_str().unwrap());
     let page = admin.get(&confirm).await;
@@ -112,21 +111,18 @@ async fn a_stop_says_what_waits_and_what_is_still_permitted() {
     page.shows("2 requests</a>");
     let approved = console.held(27_000.0).await;
     let approver = console.app.person("svc:tenant:acme", "approver", "ann@example.org");
-    let path = format!("/api/v1/app/approvals/{approved}");
-    let digest = approver.get(&path).await.1["approval"]["request_digest"].clone();
-    let given = json!({"request_digest": digest});
-    let (status, given) = approver.post(&format!("{path}/approve"), given).await;
-    assert_eq!(status, 200, "{given:#}");
+    let digest = approver.get_approval(&approved).await.1["approval"]["request_digest"].clone();
+    let given = only("request_digest", &digest);
+    approver.act_on_approval(&approved, "approve", given).await.assert_status(200);
     let unused = "Approved and not used yet: <a href=\"/console/approvals?state=approved&amp;agent=\
                   svc%3Aagent%3Aacme%3Ainvoice-bot\">1 request</a>";
     let page = admin.get(&confirm).await;
     page.shows(unused);
     assert!(!page.text.contains("stopped already"), "{}", page.text);
-    let signal = json!({"tenant_id": "svc:tenant:acme", "actor_id": AGENT, "reason": "pays twice"});
-    assert_eq!(console.app.owner().post("/api/v1/stop-signals", signal).await.0, 201);
+    assert_eq!(console.app.owner().create_stop_signal(new_stop(AGENT, "pays twice")).await.0, 201);
     let page = admin.get(&confirm).await;
     page.shows("invoice-bot is stopped already.");
     page.shows(">pays twice</a>");
     // The page still shows the pending requests.
-    page.shows("waiting requests can't be approved");
+    page.shows("waiting requests cannot be approved");
 }

@@ -3,10 +3,9 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use regex::Regex;
-use serde_json::json;
 
 use super::{Console, browser::unescaped};
-use crate::support::asking;
+use crate::support::{Members, asking, only};
 
 /// The most pages that a person opens here.
 const MOST: usize = 60;
@@ -15,15 +14,13 @@ const MOST: usize = 60;
 async fn an_approver_sees_the_tool_and_opens_every_page_with_a_link() {
     let console = Console::start().await;
     let owner = console.app.owner();
-    let (_, found) = owner.get("/api/v1/tools?tenant_id=svc:tenant:acme").await;
+    let (_, found) = owner.list_tools("tenant_id=svc:tenant:acme").await;
     let mut tools = found["tools"].as_array().unwrap().iter();
     let tool = tools.find(|tool| tool["name"] == "payments").unwrap()["id"].clone();
     let tool = tool.as_str().unwrap();
-    let about = json!({"description": "Pays <b>invoices</b>."});
-    assert_eq!(owner.patch(&format!("/api/v1/tools/{tool}"), about).await.0, 200);
-    let mut question = asking(25_000.0, "DE");
-    question["tool_id"] = json!(tool);
-    let id = console.held_with(question).await;
+    let about = only("description", "Pays <b>invoices</b>.");
+    assert_eq!(owner.update_tool(tool, about).await.0, 200);
+    let id = console.held_with(asking(25_000.0, "DE").with("tool_id", tool)).await;
     let links = Regex::new(r#"href="(/[^"]*)""#).unwrap();
     for role in ["approver", "legal"] {
         let email = format!("{role}@acme.example");

@@ -6,7 +6,7 @@ use diesel_async::{AsyncConnection, RunQueryDsl};
 use serde_json::json;
 
 use super::{APPROVER, Console, assert_waits};
-use crate::support::{TestApp, Wishes, asking};
+use crate::support::{Answered, Members, Plain, TestApp, Wishes, asking, only};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_is_approved_in_three_steps() {
@@ -54,13 +54,15 @@ async fn a_decline_says_why() {
     let page = browser.get(&path).await;
     let refused = browser.post(&path, &page.form_with(&path, "text", "  ")).await;
     assert_eq!(refused.status, 400);
-    refused.shows("Say why");
+    refused.shows("Give a reason");
     assert_waits(&console.approval(&id).await);
     let done = browser.post(&path, &page.form_with(&path, "text", "twice invoiced")).await;
     done.shows("You declined this");
     let approval = console.approval(&id).await;
     assert_eq!(approval["state"], "declined");
     assert_eq!(approval["acts"][0]["comment"], "twice invoiced");
+    let page = browser.get(&format!("/console/approvals/{id}")).await;
+    page.shows("If it asks the same again before");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -81,7 +83,7 @@ async fn what_was_not_opened_is_not_answered() {
     digest.1 = format!("sha256:{}", "0".repeat(64));
     let page = browser.post(&path, &altered).await;
     assert_eq!(page.status, 409);
-    page.shows("Nothing was done");
+    page.shows("No change was made");
     let mut late = form.clone();
     late.iter_mut().find(|(name, _)| name == "expires").unwrap().1 =
         "2020-01-01T00:00:00Z".to_owned();
@@ -103,7 +105,7 @@ async fn of_two_tabs_the_later_says_what_has_changed() {
     browser.post(&approve, &first.form(&approve)).await.shows("You approved this");
     let page = browser.post(&decline, &second.form_with(&decline, "text", "no")).await;
     assert_eq!(page.status, 409);
-    page.shows("Nothing was done");
+    page.shows("No change was made");
     page.shows("Approved, not used yet");
     page.shows("<strong>You</strong> approved,");
     page.shows(
@@ -200,7 +202,7 @@ async fn an_approval_is_withdrawn_while_it_is_unused() {
     let withdraw = format!("/console/approvals/{id}/withdraw");
     let form = browser.get(&withdraw).await.form_with(&withdraw, "text", "too early");
     browser.post(&withdraw, &form).await.shows("You withdrew this approval");
-    assert_eq!(console.approval(&id).await["state"], json!("void"));
+    assert_eq!(console.approval(&id).await["state"], "void");
 }
 
 /// When the agent cites an approval, its approver must still be eligible.
@@ -210,30 +212,27 @@ async fn an_approval_that_counts_no_more_is_not_said_to_permit() {
     const USELESS: &str = "It is approved, but if the agent asks again now, it is held again.";
     let console = Console::start().await;
     let owner = console.app.owner();
-    let (_, known) = owner.get("/api/v1/principals?tenant_id=svc:tenant:acme").await;
+    let (_, known) = owner.list_principals("tenant_id=svc:tenant:acme").await;
     let mut known = known["principals"].as_array().unwrap().iter();
     let own = known.find(|principal| principal["email"] == APPROVER.1).unwrap();
     let id = own["id"].as_str().unwrap();
     let held = console.held(25_000.0).await;
     let approver = console.app.person("svc:tenant:acme", APPROVER.0, APPROVER.1);
-    let approve = format!("/api/v1/app/approvals/{held}/approve");
-    let (status, approved) = approver.post(&approve, json!({})).await;
-    assert_eq!((status, &approved["approval"]["state"]), (200, &json!("approved")), "{approved:#}");
+    let (status, approved) = approver.approve_approval(&held).await;
+    assert_eq!((status, approved["approval"]["state"].text()), (200, "approved"), "{approved:#}");
     let path = format!("/console/approvals/{held}");
     let mut reader = console.signed_in(("auditor", "auditor@acme.example")).await;
     let page = reader.get(&path).await;
     page.shows(USABLE);
     assert!(!page.text.contains("It is approved, but"), "{}", page.text);
 
-    let ended = json!({"state": "suspended"});
-    let (status, ended) = owner.patch(&format!("/api/v1/principals/{id}"), ended).await;
-    assert_eq!(status, 200, "{ended:#}");
+    let ended = only("state", "suspended");
+    owner.update_principal(id, ended).await.assert_status(200);
     let page = reader.get(&path).await;
     page.shows(USELESS);
     assert!(!page.text.contains(USABLE), "{}", page.text);
-    let mut question = asking(25_000.0, "DE");
-    question["approval_id"] = json!(held);
-    let (_, again) = console.agent.post("/api/v1/runtime/evaluate", question).await;
+    let question = asking(25_000.0, "DE").with("approval_id", &held);
+    let (_, again) = console.agent.evaluate(question).await;
     assert_eq!(again["decision"], "require_approval", "{again:#}");
 }
 
@@ -254,7 +253,7 @@ async fn what_is_over_waits_no_longer() {
     clock.advance(TimeDelta::days(30));
     let mut browser = console.signed_in(APPROVER).await;
     let page = browser.get("/console/approvals").await;
-    page.shows("Nothing waits for you");
+    page.shows("No waiting requests");
     assert!(!page.text.contains(&id), "{}", page.text);
     browser.get(&format!("/console/approvals/{id}")).await.shows("Expired");
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::Console;
-use crate::support::asking;
+use crate::support::{Answered, asking, new_stop};
 
 const BOT: &str = "svc:agent:acme:invoice-bot";
 
@@ -25,9 +25,8 @@ async fn an_agents_page_has_its_chain_and_what_stops_it() {
     admin.sign_in("admin", "admin@acme.example", "/console/records").await;
     let page = admin.get(&format!("/console/agents/{BOT}")).await;
     page.shows("/console/stop/confirm?subject=svc%3Aagent%3Aacme%3Ainvoice-bot");
-    let stop = json!({"tenant_id": "svc:tenant:acme", "actor_id": BOT, "reason": "pays twice"});
-    let (status, made) = console.app.owner().post("/api/v1/stop-signals", stop).await;
-    assert_eq!(status, 201, "{made:#}");
+    let stop = new_stop(BOT, "pays twice");
+    let made = console.app.owner().create_stop_signal(stop).await.assert_status(201);
     let page = browser.get(&format!("/console/agents/{BOT}")).await;
     page.shows("Stopped now.");
     page.shows(&format!("/console/stop/{}", made["stop_signal"]["id"].as_str().unwrap()));
@@ -37,13 +36,12 @@ async fn an_agents_page_has_its_chain_and_what_stops_it() {
     let page = browser.get(&delegation).await;
     page.shows("Head of finance</a> lets");
     page.shows("Stopped now.");
-    page.shows("What would end with it");
+    page.shows("Would end with it");
     let parent = delegation.trim_start_matches("/console/delegations/").replace("%3A", ":");
     let part = json!({"tenant_id": "svc:tenant:acme", "parent_id": parent, "max_amount": "100",
         "delegate_id": "svc:agent:acme:support-bot", "actions": ["payment.execute"],
         "purposes": ["invoice-settlement"], "jurisdictions": ["DE"], "currency": "EUR"});
-    let (status, made) = console.app.owner().post("/api/v1/delegations", part).await;
-    assert_eq!(status, 201, "{made:#}");
+    console.app.owner().create_delegation(part).await.assert_status(201);
     let page = browser.get("/console/agents/svc:agent:acme:support-bot").await;
     page.shows("Narrowed to:");
     let narrowed = page.text.split("Narrowed to:").nth(1).unwrap();
@@ -54,15 +52,14 @@ async fn an_agents_page_has_its_chain_and_what_stops_it() {
     assert!(!page.text.contains("refund.*"));
     // A quarantine for everyone applies to each agent.
     let part = json!({"tenant_id": "svc:tenant:acme", "action": "refund.*", "reason": "audit"});
-    let (status, made) = console.app.owner().post("/api/v1/quarantines", part).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = console.app.owner().create_quarantine(part).await.assert_status(201);
     let page = browser.get("/console/agents/svc:agent:acme:support-bot").await;
     page.shows("refund.*</a>: audit");
     // The record of a stop links to its page, which has the release. It has no form of its own for
     // that.
     let made = made["quarantine"]["id"].as_str().unwrap();
     let page = admin.get(&format!("/console/records/quarantines/{made}")).await;
-    page.shows("Who knows of it, and its release");
+    page.shows("Notified agents, and its release");
     assert!(!page.text.contains("/release\""));
     assert_eq!(admin.get("/console/records/quarantines/new/create").await.status, 404);
     assert_eq!(browser.get("/console/agents/svc:agent:acme:nobody").await.status, 404);
@@ -72,13 +69,11 @@ async fn an_agents_page_has_its_chain_and_what_stops_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_decision_is_sealed_and_the_log_says_so() {
     let console = Console::start().await;
-    let (status, decided) =
-        console.agent.post("/api/v1/runtime/evaluate", asking(10.0, "DE")).await;
-    assert_eq!(status, 200, "{decided:#}");
+    let decided = console.agent.evaluate(asking(10.0, "DE")).await.assert_status(200);
     let mut browser = console.browser();
     browser.sign_in("admin", "admin@acme.example", "/console/log").await;
     let page = browser.get("/console/log").await;
-    page.shows("Nothing is sealed yet");
+    page.shows("No checkpoint yet");
     page.shows("Seal a decision now");
     let id = decided["decision_id"].as_str().unwrap();
     let page = browser.get(&format!("/console/decisions?id={id}")).await;
@@ -99,8 +94,7 @@ async fn a_webhooks_deliveries_are_listed_and_tests_told() {
     let admin = console.app.person("svc:tenant:acme", "admin", "admin@acme.example");
     let endpoint =
         json!({"url": "https://receiver.invalid/hook", "event_types": ["svc.decision.*"]});
-    let (status, made) = admin.post("/api/v1/app/webhook-endpoints", endpoint).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = admin.create_webhook_endpoint(endpoint).await.assert_status(201);
     let id = made["webhook_endpoint"]["id"].as_str().unwrap();
     let mut browser = console.browser();
     browser.sign_in("admin", "admin@acme.example", "/console/records").await;

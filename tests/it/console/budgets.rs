@@ -1,40 +1,31 @@
 //! Budgets on the pages of delegations, agents, `uses` grants and denied decisions.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Console;
-use crate::support::asking;
+use crate::support::{AGENT, Answered, Members, asking, new_uses};
 
 const ADMIN: (&str, &str) = ("admin", "admin@acme.example");
 const OWNER: (&str, &str) = ("owner", "operator@localhost");
-const AGENT: &str = "svc:agent:acme:invoice-bot";
-
-async fn made(console: &Console, path: &str, key: &str, body: Value) -> String {
-    let (status, made) = console.app.owner().post(path, body).await;
-    assert_eq!(status, 201, "{made:#}");
-    made[key]["id"].as_str().unwrap().to_owned()
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_show_what_is_left_and_when_it_resets() {
     let console = Console::start().await;
     let first = console.app.demo().await.delegation_id;
-    let (_, found) = console.app.owner().get(&format!("/api/v1/delegations/{first}")).await;
+    let (_, found) = console.app.owner().get_delegation(&first).await;
     let body = json!({"tenant_id": "svc:tenant:acme", "actions": ["payment.*"], "currency": "EUR",
                       "delegator_id": found["delegation"]["delegator_id"], "delegate_id": AGENT,
                       "max_uses": {"count": 1, "window_seconds": 604_800},
                       "max_total_amount": {"amount": "450.5", "window_seconds": 86_400}});
-    let lent = made(&console, "/api/v1/delegations", "delegation", body).await;
+    let lent = console.app.owner().create_delegation(body).await.assert_made("delegation");
     let constraints = json!({"max_uses": {"count": 7, "window_seconds": 3600}}).to_string();
-    let row = json!({"agent_id": AGENT, "used_id": "ticket.reply", "used_kind": "action",
-                     "constraints_json": constraints});
-    let row = made(&console, "/api/v1/relationships/uses", "uses", row).await;
-    let mut ask = asking(60.0, "DE");
-    ask["delegation_id"] = json!(lent);
-    let (_, allowed) = console.agent.post("/api/v1/runtime/evaluate", ask.clone()).await;
+    let row = new_uses(AGENT, "ticket.reply").with("constraints_json", &constraints);
+    let row = console.app.owner().create_uses(row).await.assert_made("uses");
+    let ask = asking(60.0, "DE").with("delegation_id", &lent);
+    let (_, allowed) = console.agent.evaluate(ask.clone()).await;
     assert_eq!(allowed["decision"], "allow", "{allowed:#}");
-    let (_, denied) = console.agent.post("/api/v1/runtime/evaluate", ask).await;
+    let (_, denied) = console.agent.evaluate(ask).await;
     let end = denied["exceeded_budgets"][0]["resets_at"].as_str().unwrap().to_owned();
     let end = format!("<time datetime=\"{end}\"");
 
@@ -46,7 +37,7 @@ async fn pages_show_what_is_left_and_when_it_resets() {
     ] {
         let page = browser.get(&path).await;
         page.shows("Budgets</h");
-        page.shows("1 of 1 uses used, 0 uses left.");
+        page.shows("1 of 1 use used, 0 uses left.");
         page.shows("60.00 of 450.50 EUR used, 390.50 EUR left.");
         page.shows(&end);
     }
@@ -63,6 +54,6 @@ async fn pages_show_what_is_left_and_when_it_resets() {
     assert!(!page.text.contains("id=\"budgets\""), "{}", page.text);
     let id = denied["decision_id"].as_str().unwrap();
     let page = browser.get(&format!("/console/decisions/{id}")).await;
-    page.shows("Before this request: 1 of 1 uses used, 0 uses left. The budget resets at ");
+    page.shows("Before this request: 1 of 1 use used, 0 uses left. The budget resets at ");
     page.shows(&end);
 }

@@ -13,7 +13,7 @@ async fn each_scope_and_role_is_explained_beside_it() {
     let mut admin = console.signed_in(ADMIN).await;
     let page = admin.get("/console/records/api-keys/new/create").await;
     for (scope, sentence) in [
-        ("runtime:stop", "Stops agents and quarantines actions. It releases nothing."),
+        ("runtime:stop", "Stops agents and quarantines actions. It cannot release them."),
         ("evidence:write", "Puts decisions into the tenant&#39;s log."),
     ] {
         page.shows(&format!("<span>{scope}<span class=\"dim\">{sentence}</span></span></label>"));
@@ -55,7 +55,7 @@ async fn a_state_machine_is_chosen_from_the_library_or_from_those_that_there_are
     form.last_mut().unwrap().1 = "chargeback".to_owned();
     let made = owner.post(adopt, &form).await;
     assert_eq!(made.status, 200, "{}", made.text);
-    let (_, listed) = console.app.owner().get("/api/v1/state-machines").await;
+    let (_, listed) = console.app.owner().list_state_machines("").await;
     let machines = listed["state_machines"].as_array().unwrap();
     let adopted = machines.iter().find(|machine| machine["entity_class"] == json!("chargeback"));
     let id = adopted.unwrap()["id"].as_str().unwrap();

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{APPROVER, Console};
-use crate::support::asking;
+use crate::support::{Answered, Members, asking, only};
 
 const ADMIN: (&str, &str) = ("admin", "admin@acme.example");
 const AUDITOR: (&str, &str) = ("auditor", "auditor@acme.example");
@@ -13,13 +13,12 @@ const BOT: &str = "/api/v1/principals/svc:agent:acme:invoice-bot";
 
 impl Console {
     async fn change(&self, path: &str, body: Value) {
-        let (status, changed) = self.app.owner().patch(path, body).await;
-        assert_eq!(status, 200, "{changed:#}");
+        self.app.owner().patch(path, body).await.assert_status(200);
     }
 
     /// The path of the policy that holds large payments.
     async fn threshold(&self) -> String {
-        let (_, found) = self.app.owner().get("/api/v1/policies?tenant_id=svc:tenant:acme").await;
+        let (_, found) = self.app.owner().list_policies("tenant_id=svc:tenant:acme").await;
         let policies = found["policies"].as_array().unwrap();
         let named = policies.iter().find(|policy| policy["name"] == "Payment threshold").unwrap();
         format!("/api/v1/policies/{}", named["id"].as_str().unwrap())
@@ -33,7 +32,7 @@ async fn what_no_longer_holds_a_request_is_said() {
     let path = format!("/console/approvals/{id}");
     let mut approver = console.signed_in(APPROVER).await;
     let page = approver.get(&path).await;
-    page.shows("it expires, and nothing is done.");
+    page.shows("it expires without effect.");
     assert!(!page.text.contains("no longer needs"), "{}", page.text);
     // Activating the same text again is not a change.
     let policy = console.threshold().await;
@@ -42,7 +41,7 @@ async fn what_no_longer_holds_a_request_is_said() {
     assert_eq!(status, 200);
     let page = approver.get(&path).await;
     assert!(!page.text.contains("no longer needs"), "{}", page.text);
-    console.change(&policy, json!({"state": "retired"})).await;
+    console.change(&policy, only("state", "retired")).await;
     // Every user sees the change, with or without the permission to simulate decisions.
     let page = approver.get(&path).await;
     page.shows("This no longer needs an approval.");
@@ -63,7 +62,7 @@ async fn nobody_is_told_to_wait_for_a_revoked_agent() {
         ("suspended", "invoice-bot is suspended. Wait until it is active again, or decline it."),
         ("revoked", "invoice-bot is revoked, and that is final: waiting does not help."),
     ] {
-        console.change(BOT, json!({"state": state})).await;
+        console.change(BOT, only("state", state)).await;
         browser.get(&path).await.shows(advice);
         browser.get(&format!("{path}/approve")).await.shows(advice);
     }
@@ -102,21 +101,19 @@ async fn a_decision_says_who_approved_it_and_what_was_exceeded() {
     let console = Console::start().await;
     let id = console.held(25_000.0).await;
     let approver = console.app.person("svc:tenant:acme", APPROVER.0, APPROVER.1);
-    let approve = format!("/api/v1/app/approvals/{id}/approve");
-    assert_eq!(approver.post(&approve, json!({})).await.0, 200);
-    let mut question = asking(25_000.0, "DE");
-    question["approval_id"] = json!(id);
-    let (_, allowed) = console.agent.post("/api/v1/runtime/evaluate", question).await;
+    assert_eq!(approver.approve_approval(&id).await.0, 200);
+    let question = asking(25_000.0, "DE").with("approval_id", &id);
+    let (_, allowed) = console.agent.evaluate(question).await;
     let path = format!("/console/decisions/{}", allowed["decision_id"].as_str().unwrap());
     let mut browser = console.signed_in(ADMIN).await;
     let page = browser.get(&path).await;
     page.shows("Approved by <strong>approver@acme.example</strong>");
-    page.shows("Asked by API key “");
+    page.shows("Asked by <span class=\"id\">API key “");
     assert!(!page.text.contains("<code>explain</code>"), "{}", page.text);
     let page = browser.get(&format!("/console/approvals/{id}")).await;
     page.shows("Why it was held");
     page.shows("The agent was allowed to do it, once.");
-    let (_, denied) = console.agent.post("/api/v1/runtime/evaluate", asking(60_000.0, "DE")).await;
+    let (_, denied) = console.agent.evaluate(asking(60_000.0, "DE")).await;
     let page = browser
         .get(&format!("/console/decisions/{}", denied["decision_id"].as_str().unwrap()))
         .await;

@@ -4,14 +4,12 @@ use agent_authority::transport::Surfaces;
 use serde_json::{Value, json};
 
 use super::{Console, browser::Browser};
-use crate::support::asking;
+use crate::support::{Answered, asking};
 
 const AUDITOR: (&str, &str) = ("auditor", "auditor@acme.example");
 
 async fn decided(console: &Console, amount: f64, place: &str) -> String {
-    let (status, answer) =
-        console.agent.post("/api/v1/runtime/evaluate", asking(amount, place)).await;
-    assert_eq!(status, 200, "{answer:#}");
+    let answer = console.agent.evaluate(asking(amount, place)).await.assert_status(200);
     answer["decision_id"].as_str().unwrap().to_owned()
 }
 
@@ -57,7 +55,7 @@ async fn a_filter_is_an_address() {
         export.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 2, "{}", export.text);
     assert_eq!(lines[0]["decision"]["decision_id"], json!(denied));
-    assert_eq!(lines[1]["end"], json!(true));
+    assert_eq!(lines[1]["end"], true);
     // An export with an unknown filter is refused, since a file can't contain a warning.
     for other in ["outcome=refused", "page=abc", "id=svc:decision:00", "reason=foo"] {
         let refused = browser.get(&format!("/console/decisions/export?{other}")).await;
@@ -149,7 +147,7 @@ async fn a_decision_is_sealed_saved_and_replayed() {
     let saved = bundle.headers["content-disposition"].to_str().unwrap();
     assert_eq!(saved, format!("attachment; filename=\"{name}\""));
     let bundle: Value = serde_json::from_str(&bundle.text).unwrap();
-    assert_eq!(bundle["pack"]["decision_id"], json!(id), "{bundle:#}");
+    assert_eq!(bundle["pack"]["decision_id"], id, "{bundle:#}");
     let replay = format!("{path}/replay");
     for (mode, shows) in
         [("historical_state_snapshot", "Same result"), ("current_state", "Same result")]
@@ -177,7 +175,7 @@ async fn who_reads_no_lists_sees_what_the_api_shows_them() {
     assert!(!page.text.contains("href=\"/console/decisions\""));
     let page = browser.get(&format!("/console/decisions/{id}")).await;
     assert_eq!(page.status, 200, "{}", page.text);
-    page.shows("Your role does not read what each stage found");
+    page.shows("Your role does not read the findings of the stages");
     page.shows("Your role does not read contexts");
     for hidden in ["/seal\"", "context.amount", ">1200<", "200.00"] {
         assert!(!page.text.contains(hidden), "{hidden}: {}", page.text);

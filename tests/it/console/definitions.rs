@@ -3,29 +3,26 @@
 use serde_json::{Value, json};
 
 use super::{Console, browser::Browser};
+use crate::support::{Answered, TENANT, new_tool};
 
 const ADMIN: (&str, &str) = ("admin", "admin@acme.example");
-const TENANT: &str = "svc:tenant:acme";
 
 /// Reports a definition of the tool `read`. Returns the tool's id.
 async fn reported(console: &Console, description: &str) -> String {
     let body = json!({"tenant_id": TENANT,
         "definitions": [{"name": "read", "description": description}]});
-    let (status, seen) = console.app.owner().post("/v1/mcp-servers/files:observe", body).await;
-    assert_eq!(status, 200, "{seen:#}");
+    let seen = console.app.owner().observe_mcp_server("files", body).await.assert_status(200);
     seen["tools"][0]["id"].as_str().unwrap().to_owned()
 }
 
 async fn with_server(console: &Console) {
     let body = json!({"tenant_id": TENANT, "vendor_name": "files", "connector_kind": "mcp",
         "mcp": {"slug": "files"}});
-    let (status, made) = console.app.owner().post("/api/v1/external-apps", body).await;
-    assert_eq!(status, 201, "{made:#}");
+    console.app.owner().create_external_app(body).await.assert_status(201);
 }
 
 async fn tool(console: &Console, id: &str) -> Value {
-    let (status, found) = console.app.owner().get(&format!("/api/v1/tools/{id}")).await;
-    assert_eq!(status, 200, "{found:#}");
+    let found = console.app.owner().get_tool(id).await.assert_status(200);
     found["tool"].clone()
 }
 
@@ -110,9 +107,8 @@ async fn other_roles_and_other_tools_have_no_pin() {
     page.shows("&quot;one&quot;");
     assert!(!page.text.contains("Pin this definition"), "{}", page.text);
     let mut admin = console.signed_in(ADMIN).await;
-    let body = json!({"tenant_id": TENANT, "name": "plain", "function_signature": "f()",
-        "actions": ["report.read"]});
-    let (_, plain) = console.app.owner().post("/api/v1/tools", body).await;
+    let body = new_tool("plain", "f()", &["report.read"]);
+    let (_, plain) = console.app.owner().create_tool(body).await;
     let plain = plain["tool"]["id"].as_str().unwrap();
     let record = admin.get(&format!("/console/records/tools/{plain}")).await;
     assert!(!record.text.contains("/console/definitions/"), "{}", record.text);

@@ -7,21 +7,24 @@ use super::{
     Console,
     browser::{Browser, Page},
 };
+use crate::support::{Answered, Plain, only};
 
 const ADMIN: (&str, &str) = ("admin", "admin@acme.example");
 const CREATE: &str = "/console/records/delegations/new/create";
 const BOT: &str = "svc:agent:acme:invoice-bot";
 
 async fn delegation(console: &Console) -> Value {
-    let path = format!("/api/v1/delegations?delegate_id={BOT}");
-    let (status, listed) = console.app.owner().get(&path).await;
-    assert_eq!(status, 200, "{listed:#}");
+    let listed = console
+        .app
+        .owner()
+        .list_delegations(&format!("delegate_id={BOT}"))
+        .await
+        .assert_status(200);
     listed["delegations"][0].clone()
 }
 
 async fn state(console: &Console, id: &str) -> Value {
-    let (status, found) = console.app.owner().get(&format!("/api/v1/delegations/{id}")).await;
-    assert_eq!(status, 200, "{found:#}");
+    let found = console.app.owner().get_delegation(id).await.assert_status(200);
     found["delegation"]["state"].clone()
 }
 
@@ -42,18 +45,15 @@ async fn a_delegation_is_revoked_by_its_delegates_name_with_a_reason() {
     page.shows(
         "Not possible now: Reinstate, as it is active; Withdraw, as it has no standing approval.",
     );
-    let reinstate = format!("/api/v1/delegations/{id}/reinstate");
-    let (status, refused) = console.app.owner().post(&reinstate, json!({})).await;
-    assert_eq!(status, 409, "{refused:#}");
+    console.app.owner().reinstate_delegation(&id).await.assert_status(409);
 
     let path = format!("{record}/revoke");
     let action = path.replace(':', "%3A");
     let page = admin.get(&path).await;
-    page.shows("lets invoice-bot do?");
+    page.shows("to invoice-bot?");
     page.shows("That ends at once, and for good.");
-    let radius = format!("/api/v1/delegations/{id}/blast-radius");
-    let (status, radius) = console.app.owner().get(&radius).await;
-    assert_eq!((status, &radius["delegation_total"]), (200, &json!(1)), "{radius:#}");
+    let (status, radius) = console.app.owner().get_blast_radius(&id).await;
+    assert_eq!((status, radius["delegation_total"].number()), (200, 1), "{radius:#}");
     page.shows("No delegation is below it. 1 agent acts under it.");
     page.shows("Type <strong>invoice-bot</strong> to confirm");
     assert!(!page.text.contains("An API key ends"), "{}", page.text);
@@ -63,8 +63,8 @@ async fn a_delegation_is_revoked_by_its_delegates_name_with_a_reason() {
         form
     };
     for (name, reason, shows) in [
-        ("support-bot", "left", "Nothing was revoked. Type invoice-bot exactly, to confirm."),
-        ("invoice-bot", "", "Nothing was revoked. Say why, for the record."),
+        ("support-bot", "left", "Type invoice-bot exactly, to confirm."),
+        ("invoice-bot", "", "Give a reason, for the record."),
     ] {
         let refused = admin.post(&path, &typed(name, reason)).await;
         assert_eq!(refused.status, 400, "{}", refused.text);
@@ -78,8 +78,8 @@ async fn a_delegation_is_revoked_by_its_delegates_name_with_a_reason() {
     page.shows("Revoke, as it is revoked, which is final");
     assert!(!page.text.contains("/revoke\""), "{}", page.text);
     for verb in ["revoke", "suspend", "reinstate", "approve", "withdraw"] {
-        let path = format!("/api/v1/delegations/{id}/{verb}");
-        let (status, refused) = console.app.owner().post(&path, json!({"reason": "x"})).await;
+        let (status, refused) =
+            console.app.owner().act_on_delegation(&id, verb, only("reason", "x")).await;
         assert!([400, 403, 409].contains(&status), "{verb}: {refused:#}");
     }
 }
@@ -112,7 +112,7 @@ async fn a_delegation_without_limits_is_made_after_the_form_said_so() {
     assert_eq!(refused.status, 400, "{}", refused.text);
     refused.shows("is in the past; give a later time");
     let asked = owner.post(CREATE, &form).await;
-    asked.shows("Without limits: any amount, any purpose, everywhere, for ever.");
+    asked.shows("Without limits: any amount, any purpose, everywhere, without an end.");
     asked.shows("Create without limits");
     assert_eq!(asked.path, CREATE);
     // The confirmation is only for these values. With other actions it is requested again.
@@ -135,7 +135,7 @@ async fn a_delegation_without_limits_is_made_after_the_form_said_so() {
     let action = narrow.replace(':', "%3A");
     let mut form = page.form_with(&action, "m.actions", "payment.excute");
     let asked = owner.post(&narrow, &form).await;
-    asked.shows("What is narrowed cannot be widened again.");
+    asked.shows("Narrowing cannot be undone.");
     asked.shows("Did you mean `payment.execute`?");
     asked.shows("Narrow for good</button>");
     let actions = async || delegation(&console).await["actions"].clone();
@@ -154,8 +154,7 @@ fn said(page: &Page, action: &str) -> Vec<(String, String)> {
 }
 
 async fn principal(console: &Console, id: &str) -> Value {
-    let (status, found) = console.app.owner().get(&format!("/api/v1/principals/{id}")).await;
-    assert_eq!(status, 200, "{found:#}");
+    let found = console.app.owner().get_principal(id).await.assert_status(200);
     found["principal"].clone()
 }
 
@@ -189,7 +188,8 @@ async fn a_principal_ends_by_its_name_after_what_ends_with_it() {
     owner.post(&update, &renamed).await.shows("<bdi>Somebody else</bdi>");
     let wrong = owner.post(&update, &last.form_with(&action, "name", "support-bot")).await;
     assert_eq!(wrong.status, 400, "{}", wrong.text);
-    wrong.shows("Nothing was changed. Type invoice-bot exactly, to confirm.");
+    wrong.shows("<h1>Not changed</h1>");
+    wrong.shows("Type invoice-bot exactly, to confirm.");
     assert_eq!(principal(&console, BOT).await["state"], "active");
     owner.post(&update, &form("suspended")).await.shows("Updated.");
     let page = owner.get(&update).await;

@@ -1,12 +1,11 @@
 //! An act that failed comes first on its page: in the title, in the heading and in the focus.
 
-use serde_json::json;
-
 use super::{
     APPROVER, Console,
     browser::{Browser, Page},
     policies::{self, ALL},
 };
+use crate::support::new_stop;
 
 const BOT: &str = "svc:agent:acme:invoice-bot";
 const STOP: &str = "/console/stop/confirm";
@@ -75,16 +74,16 @@ async fn every_other_act_that_failed_is_first_on_its_page() {
     let mut owner = policies::owner(&console).await;
     let policy = policies::written(&console, &mut owner, ALL).await;
     let api = console.app.owner();
-    let (_, keys) = api.get("/api/v1/keys").await;
+    let (_, keys) = api.list_keys("").await;
     let kid = keys["keys"][0]["kid"].as_str().unwrap().to_owned();
-    let (_, listed) = api.get(&format!("/api/v1/delegations?delegate_id={BOT}")).await;
+    let (_, listed) = api.list_delegations(&format!("delegate_id={BOT}")).await;
     let delegation = listed["delegations"][0]["id"].as_str().unwrap();
-    let (_, listed) = api.get("/api/v1/policies?state=active").await;
+    let (_, listed) = api.list_policies("state=active").await;
     let active = listed["policies"][0]["id"].as_str().unwrap();
     let wrong = [("name", "another"), ("m.reason", "left")];
     let other = "svc:agent:acme:support-bot";
-    let signal = json!({"tenant_id": "svc:tenant:acme", "actor_id": other, "reason": "a test"});
-    let (_, made) = api.post("/api/v1/stop-signals", signal).await;
+    let signal = new_stop(other, "a test");
+    let (_, made) = api.create_stop_signal(signal).await;
     let signal = made["stop_signal"]["id"].as_str().unwrap();
     for (path, fields, heading) in [
         (format!("/console/stop/{signal}/release"), &[("reason", " ")][..], "Not released"),

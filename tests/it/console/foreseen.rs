@@ -1,35 +1,25 @@
 //! The effect of an approval is shown before it is given, and differences between requests are
 //! shown next to their amounts.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{APPROVER, Console, assert_waits};
-use crate::support::asking;
+use crate::support::{Answered, Members, TENANT, asking, new_policy, new_stop};
 
 const OTHER: (&str, &str) = ("approver", "another@example.org");
-const TENANT: &str = "svc:tenant:acme";
 const SEVERAL: &str = "/console/approvals/several";
 
 impl Console {
-    /// Creates a record; returns its id.
-    async fn record(&self, path: &str, kind: &str, body: Value) -> String {
-        let (status, made) = self.app.owner().post(path, body).await;
-        assert_eq!(status, 201, "{made:#}");
-        made[kind]["id"].as_str().unwrap().to_owned()
-    }
-
     async fn stop_the_agent(&self) {
-        let signal = json!({"tenant_id": TENANT, "actor_id": "svc:agent:acme:invoice-bot",
-                            "reason": "it pays twice"});
-        self.record("/api/v1/stop-signals", "stop_signal", signal).await;
+        let signal = new_stop("svc:agent:acme:invoice-bot", "it pays twice");
+        self.app.owner().create_stop_signal(signal).await.assert_made("stop_signal");
     }
 
     pub(super) async fn need_two(&self) {
         let cedar = "@id(\"two\") @decision(\"require_approval\") @approvals(\"2\")\n\
                      forbid (principal, action, resource);";
-        let policy =
-            json!({"tenant_id": TENANT, "regime": "internal", "name": "Two", "cedar": cedar});
-        self.record("/api/v1/policies", "policy", policy).await;
+        let policy = new_policy("internal", cedar).with("name", "Two");
+        self.app.owner().create_policy(policy).await.assert_made("policy");
     }
 }
 
@@ -79,7 +69,7 @@ async fn that_more_people_are_needed_is_said_before_and_after() {
     let several = format!("{SEVERAL}?id={id}");
     browser.get(&several).await.shows("1 of them still waits after your approval");
     page.shows("0 of 1 approval");
-    let now = "Present authority asks for 2 people; when this was asked, it was 1.";
+    let now = "Required now: 2 people. Required when it was asked: 1.";
     let by = "<strong>Two</strong>.</p>";
     page.shows(now);
     page.shows(by);
@@ -108,7 +98,7 @@ async fn whom_it_pays_stands_beside_the_amount() {
     for number in [417, 418] {
         let mut question = asking(12_000.0, "DE");
         question["context"]["note"] = json!("a long text ".repeat(20));
-        question["context"]["payee"] = json!("Müller\u{202e} GmbH");
+        question["context"]["payee"] = "Müller\u{202e} GmbH".into();
         question["context"]["invoice"] = json!(format!("RE-{number}"));
         ids.push(console.held_with(question).await);
     }
@@ -145,12 +135,11 @@ async fn of_several_the_rest_is_offered_where_one_was_decided() {
         browser.get(&format!("/console/approvals/{}", ids[ids.len() - 1])).await;
     }
     let approver = console.app.person(TENANT, OTHER.0, OTHER.1);
-    let decline = format!("/api/v1/app/approvals/{}/decline", ids[1]);
-    assert_eq!(approver.post(&decline, json!({"reason": "no"})).await.0, 200);
+    assert_eq!(approver.decline_approval(&ids[1], "no").await.0, 200);
     let page = browser.get(&format!("{SEVERAL}?id={}", ids.join("&id="))).await;
     assert_eq!(page.status, 200, "{}", page.text);
-    page.shows("1 of the 3 that you selected does not wait any more.");
-    page.shows("Nothing was approved.");
+    page.shows("1 of the 3 that you selected no longer waits.");
+    page.shows("No request was approved.");
     page.shows("12\u{202f}000.00\u{202f}EUR</a>: Declined, by another@example.org");
     page.shows("Approve 2 requests, 24\u{202f}000.00\u{202f}EUR");
     browser.post(SEVERAL, &page.form(SEVERAL)).await.shows("Approved 2 of 2 requests");

@@ -40,7 +40,7 @@ async fn a_foreign_form_changes_nothing() {
         let source = Source { origin: from, site };
         let page = browser.post_from(&path, form, source).await;
         assert_eq!(page.status, 403, "{from:?} {site:?}: {}", page.text);
-        page.shows("othing was changed");
+        page.shows("No change was made");
         assert_waits(&console.approval(&id).await);
     }
     let mut ended = browser.clone();

@@ -5,7 +5,7 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use super::{APPROVER, Console, assert_waits, browser::person, provider::SignedIn};
-use crate::support::{TestApp, Wishes, asking};
+use crate::support::{Answered, Members, Plain, TestApp, Wishes, asking, nothing, only};
 
 const AGE: i64 = 300;
 
@@ -15,9 +15,8 @@ async fn strict(clock: &Clock) -> Console {
     let app = TestApp::wished(Wishes { clock: clock.clone(), ..Wishes::default() }).await;
     let key = app.demo().await.api_key;
     let agent = app.client(&key);
-    let body = json!({"approval_max_auth_age_seconds": AGE});
-    let (status, changed) = app.owner().patch("/api/v1/tenants/acme", body).await;
-    assert_eq!(status, 200, "{changed:#}");
+    let body = only("approval_max_auth_age_seconds", AGE);
+    let changed = app.owner().update_tenant("acme", body).await.assert_status(200);
     assert_eq!(changed["tenant"]["approval_max_auth_age_seconds"], json!(AGE));
     Console { app, agent }
 }
@@ -25,13 +24,13 @@ async fn strict(clock: &Clock) -> Console {
 impl Console {
     /// Approves with a token of the approver that has these claims in addition to the usual claims.
     async fn approve_with(&self, id: &str, claims: Value) -> (u16, Value) {
-        let mut all = json!({
+        let all = json!({
             "sub": "dev|approver@acme.example", "email": "approver@acme.example",
             "public_metadata": {"role": "approver", "tenant_id": "svc:tenant:acme"},
-        });
-        all.as_object_mut().unwrap().extend(claims.as_object().unwrap().clone());
+        })
+        .and(&claims);
         let client = self.app.client(&self.app.token(&all));
-        client.post(&format!("/api/v1/app/approvals/{id}/approve"), json!({})).await
+        client.post(&format!("/api/v1/app/approvals/{id}/approve"), nothing()).await
     }
 }
 
@@ -42,17 +41,17 @@ async fn the_api_takes_an_approval_only_with_a_recent_time_of_authentication() {
     let id = console.held(25_000.0).await;
     let ago = |seconds: i64| clock.now().timestamp() - seconds;
     for (claims, says) in [
-        (json!({}), "has no sign-in time"),
-        (json!({"auth_time": null}), "has no sign-in time"),
-        (json!({"auth_time": "just now"}), "has no sign-in time"),
-        (json!({"auth_time": ago(AGE + 5).to_string()}), "seconds ago"),
-        (json!({"auth_time": ago(AGE + 5)}), "seconds ago"),
-        (json!({"auth_time": ago(-3600)}), "in the future"),
+        (nothing(), "has no sign-in time"),
+        (only("auth_time", Value::Null), "has no sign-in time"),
+        (only("auth_time", "just now"), "has no sign-in time"),
+        (only("auth_time", ago(AGE + 5).to_string()), "seconds ago"),
+        (only("auth_time", ago(AGE + 5)), "seconds ago"),
+        (only("auth_time", ago(-3600)), "in the future"),
     ] {
         let (status, refused) = console.approve_with(&id, claims.clone()).await;
         assert_eq!(
-            (status, &refused["error"]),
-            (401, &json!("insufficient_user_authentication")),
+            (status, refused["error"].text()),
+            (401, "insufficient_user_authentication"),
             "{claims}: {refused:#}"
         );
         let message = refused["message"].as_str().unwrap();
@@ -65,16 +64,15 @@ async fn the_api_takes_an_approval_only_with_a_recent_time_of_authentication() {
     }
     // An API key has no authentication time and can't approve in any case.
     let path = format!("/api/v1/app/approvals/{id}/approve");
-    let (status, refused) = console.agent.post(&path, json!({})).await;
-    assert_eq!(status, 403, "{refused:#}");
+    console.agent.post(&path, nothing()).await.assert_status(403);
     // The rule also applies to the owner.
     let owner = json!({"sub": "dev|o@localhost", "public_metadata": {"role": "owner"}});
     let owner = console.app.client(&console.app.token(&owner));
-    let (status, _) = owner.post(&format!("/api/v1/approvals/{id}/approve"), json!({})).await;
+    let (status, _) = owner.approve_approval(&id).await;
     assert_eq!(status, 401);
     assert_waits(&console.approval(&id).await);
-    let (status, approved) = console.approve_with(&id, json!({"auth_time": ago(60)})).await;
-    assert_eq!((status, &approved["approval"]["state"]), (200, &json!("approved")), "{approved:#}");
+    let (status, approved) = console.approve_with(&id, only("auth_time", ago(60))).await;
+    assert_eq!((status, approved["approval"]["state"].text()), (200, "approved"), "{approved:#}");
     // A decline needs no recent sign-in.
     let other = console.held(26_000.0).await;
     let claims = json!({
@@ -82,9 +80,8 @@ async fn the_api_takes_an_approval_only_with_a_recent_time_of_authentication() {
         "public_metadata": {"role": "legal", "tenant_id": "svc:tenant:acme"},
     });
     let legal = console.app.client(&console.app.token(&claims));
-    let decline = format!("/api/v1/app/approvals/{other}/decline");
-    let (status, declined) = legal.post(&decline, json!({"reason": "no"})).await;
-    assert_eq!((status, &declined["approval"]["state"]), (200, &json!("declined")), "{declined:#}");
+    let (status, declined) = legal.decline_approval(&other, "no").await;
+    assert_eq!((status, declined["approval"]["state"].text()), (200, "declined"), "{declined:#}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -101,7 +98,7 @@ async fn the_console_leads_to_a_sign_in_and_back() {
     // A form that was opened in time is sent too late.
     let page = browser.post(&approve, &form).await;
     assert_eq!(page.status, 403, "{}", page.text);
-    page.shows("Nothing was done");
+    page.shows("No change was made");
     assert_waits(&console.approval(&id).await);
     let again = format!(
         "/console/sign-in?fresh=yes&amp;to={}",
@@ -127,12 +124,12 @@ async fn the_console_leads_to_a_sign_in_and_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_is_sent_round_for_a_time_that_no_token_says() {
     let service = SignedIn::start().await;
-    service.provider.behaves(|provider| provider.access = json!({"auth_time": null}));
-    let body = json!({"approval_max_auth_age_seconds": AGE});
-    assert_eq!(service.app.owner_now().patch("/api/v1/tenants/acme", body).await.0, 200);
+    service.provider.behaves(|provider| provider.access = only("auth_time", Value::Null));
+    let body = only("approval_max_auth_age_seconds", AGE);
+    assert_eq!(service.app.owner_now().update_tenant("acme", body).await.0, 200);
     let agent =
         service.app.client(&service.app.api_key("svc:tenant:acme", &["runtime:write"]).await);
-    let held = agent.post("/api/v1/runtime/evaluate", asking(25_000.0, "DE")).await.1;
+    let held = agent.evaluate(asking(25_000.0, "DE")).await.1;
     let id = held["approval_id"].as_str().unwrap_or_else(|| panic!("{held:#}"));
     let path = format!("/console/approvals/{id}");
     let mut browser = service.signed_in().await;

@@ -1,8 +1,9 @@
 //! The hand-made forms: their proposals, and the sentence before a record is created.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Console, browser::Page, records::as_role};
+use crate::support::{Answered, Plain};
 
 /// The form's hidden fields and these values.
 fn with(page: &Page, action: &str, values: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -12,8 +13,7 @@ fn with(page: &Page, action: &str, values: &[(&str, &str)]) -> Vec<(String, Stri
 }
 
 async fn only(console: &Console, path: &str, kind: &str, name: &str, value: &str) -> Value {
-    let (status, listed) = console.app.owner().get(path).await;
-    assert_eq!(status, 200, "{listed:#}");
+    let listed = console.app.owner().get(path).await.assert_status(200);
     let all = listed[kind].as_array().unwrap();
     let found: Vec<_> = all.iter().filter(|one| one[name] == value).collect();
     assert_eq!(found.len(), 1, "{listed:#}");
@@ -40,7 +40,7 @@ async fn the_sentence_comes_before_the_record() {
     form.push(("do".to_owned(), "preview".to_owned()));
     let shown = owner.post(create, &form).await;
     shown.shows("Everybody may declare travel for travel.book in DE and AT until 31 Dec 2040.");
-    let listed = console.app.owner().get("/api/v1/purposes").await.1;
+    let listed = console.app.owner().list_purposes("").await.1;
     assert!(!listed.to_string().contains("\"travel\""), "{listed:#}");
     // After a change, the sentence is shown again first.
     let mut changed = with(&shown, create, &travel);
@@ -50,7 +50,7 @@ async fn the_sentence_comes_before_the_record() {
     again.shows("for travel.book in DE until 31 Dec 2040.");
     owner.post(create, &with(&shown, create, &travel)).await.shows("Created.");
     let made = only(&console, "/api/v1/purposes", "purposes", "slug", "travel").await;
-    assert_eq!(made["jurisdictions"], json!(["DE", "AT"]));
+    assert_eq!(made["jurisdictions"].texts(), ["DE", "AT"]);
     assert_eq!(made["expires_at"], "2041-01-01T00:00:00Z");
 }
 
@@ -90,8 +90,8 @@ async fn a_tools_presentation_is_written_in_rows() {
     assert_eq!(shown["facts"].as_array().unwrap().len(), 2, "{made:#}");
     assert_eq!(shown["facts"][0]["role"], "payee", "{made:#}");
     assert_eq!(shown["facts"][1]["label"], "Invoice", "{made:#}");
-    assert_eq!(shown["lists"][0]["columns"], json!(["text", "net"]), "{made:#}");
-    assert_eq!(shown["agent_words"], json!(["note"]), "{made:#}");
+    assert_eq!(shown["lists"][0]["columns"].texts(), ["text", "net"], "{made:#}");
+    assert_eq!(shown["agent_words"].texts(), ["note"], "{made:#}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,9 +1,8 @@
 //! The list of requests: its order, its filters and groups, and the requests that a person may
 //! decide.
 
-use serde_json::json;
-
 use super::{APPROVER, Console, browser::Page};
+use crate::support::only;
 
 const OWNER: (&str, &str) = ("owner", "owner@localhost");
 /// The owner of the demonstration's agents.
@@ -25,8 +24,8 @@ fn next(page: &Page) -> Option<String> {
 impl Console {
     /// Sets the lifetime of requests that are opened from now on.
     async fn lasting(&self, seconds: u32) {
-        let body = json!({"approval_ttl_seconds": seconds});
-        assert_eq!(self.app.owner().patch("/api/v1/tenants/acme", body).await.0, 200);
+        let body = only("approval_ttl_seconds", seconds);
+        assert_eq!(self.app.owner().update_tenant("acme", body).await.0, 200);
     }
 }
 
@@ -47,21 +46,24 @@ async fn what_ends_first_is_on_top_of_two_pages() {
         let mut browser = console.signed_in(person).await;
         let first = browser.get("/console/approvals").await;
         first.shows("102 requests waiting");
-        first.shows("These 100 end first");
+        first.shows("The requests that end first are at the top.");
         assert_eq!(ids(&first), expected[..100], "{person:?}");
         let second = browser.get(&next(&first).unwrap()).await;
         assert_eq!(ids(&second), expected[100..], "{person:?}");
-        assert!(next(&second).is_none() && !second.text.contains("end first"), "{}", second.text);
+        assert!(
+            next(&second).is_none() && !second.text.contains("end first are"),
+            "{}",
+            second.text
+        );
         // A filter applies to all requests, and not only to the requests on the page.
         let path = "/console/approvals?action=payment.execute&agent=svc:agent:acme:invoice-bot";
         browser.get(path).await.shows("102 requests waiting");
-        browser.get("/console/approvals?action=payment.refund").await.shows("Nothing matches");
+        browser.get("/console/approvals?action=payment.refund").await.shows("No matches");
     }
     // Decided requests are listed newest first.
     let approver = console.app.person("svc:tenant:acme", "approver", APPROVER.1);
     for id in [&opened[3], &opened[1], &urgent] {
-        let path = format!("/api/v1/app/approvals/{id}/decline");
-        assert_eq!(approver.post(&path, json!({"reason": "no"})).await.0, 200);
+        assert_eq!(approver.decline_approval(id, "no").await.0, 200);
     }
     let page = console.signed_in(APPROVER).await.get("/console/approvals?state=declined").await;
     assert_eq!(ids(&page), [urgent, opened[3].clone(), opened[1].clone()]);
@@ -141,7 +143,7 @@ async fn a_person_sees_what_is_theirs_to_decide_and_the_next_after_an_act() {
     page.shows("All that wait <span class=\"num\">2</span>");
     assert_eq!(ids(&page), opened);
     let page = owning.get("/console/approvals?yours=yes").await;
-    page.shows("Nothing waits for you");
+    page.shows("No waiting requests");
     assert!(ids(&page).is_empty(), "{}", page.text);
     let mut browser = console.signed_in(APPROVER).await;
     let page = browser.get("/console/approvals?yours=yes").await;

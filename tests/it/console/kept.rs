@@ -6,7 +6,7 @@ use super::{
     Console,
     browser::{Browser, Page},
 };
-use crate::support::asking;
+use crate::support::{Answered, Members, Plain, asking, new_policy};
 
 async fn owner(console: &Console) -> Browser {
     let mut browser = console.browser();
@@ -27,8 +27,8 @@ fn set(form: &mut Vec<(String, String)>, name: &str, value: &str) {
 }
 
 async fn made(console: &Console, path: &str, record: Value, word: &str) -> (String, Value) {
-    let (status, made) = console.app.owner().post(&format!("/api/v1/{path}"), record).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made =
+        console.app.owner().post(&format!("/api/v1/{path}"), record).await.assert_status(201);
     (made[word]["id"].as_str().unwrap().to_owned(), made[word].clone())
 }
 
@@ -54,13 +54,13 @@ async fn a_record_keeps_what_nobody_changed() {
     let asked = asked.form(&action).into_iter().filter(|(name, _)| name == "said");
     form.extend(asked);
     owner.post(&action, &form).await.shows("Updated.");
-    let (_, after) = console.app.owner().get(&format!("/api/v1/tools/{id}")).await;
+    let (_, after) = console.app.owner().get_tool(&id).await;
     for (name, value) in before.as_object().unwrap() {
         if !["actions", "warnings", "updated_at", "version", "revision"].contains(&name.as_str()) {
             assert_eq!(&after["tool"][name], value, "{name}");
         }
     }
-    assert_eq!(after["tool"]["actions"], json!(["card.pay", "card.refund"]));
+    assert_eq!(after["tool"]["actions"].texts(), ["card.pay", "card.refund"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -68,8 +68,7 @@ async fn a_policy_denies_what_it_denied_before() {
     let console = Console::start().await;
     let cedar = "@id(\"no-x\")\r\nforbid (principal, action, resource)\r\nwhen { context has input && \
                  context.input has supplier && context.input.supplier == \"Clean\u{a0}Ltd\" };\r\n";
-    let record =
-        json!({"tenant_id": "svc:tenant:acme", "name": "No", "regime": "internal", "cedar": cedar});
+    let record = new_policy("internal", cedar).with("name", "No");
     let (id, _) = made(&console, "policies", record, "policy").await;
     let mut owner = owner(&console).await;
     let (path, action) = (
@@ -82,11 +81,9 @@ async fn a_policy_denies_what_it_denied_before() {
         owner.post(&format!("{path}/activate"), &form).await.shows("The text is in force.");
     };
     let mut question = asking(1_200.0, "DE");
-    question["context"]["supplier"] = json!("Clean\u{a0}Ltd");
+    question["context"]["supplier"] = "Clean\u{a0}Ltd".into();
     let ask = async || {
-        let (status, answer) =
-            console.agent.post("/api/v1/runtime/evaluate", question.clone()).await;
-        assert_eq!(status, 200, "{answer:#}");
+        let answer = console.agent.evaluate(question.clone()).await.assert_status(200);
         answer["decision"].clone()
     };
     assert_eq!(ask().await, "deny");
@@ -98,7 +95,7 @@ async fn a_policy_denies_what_it_denied_before() {
     form.push(("do".to_owned(), "save".to_owned()));
     owner.post(&path, &form).await.shows("The text is saved as a draft.");
     activate(&mut owner, 2).await;
-    let (_, found) = console.app.owner().get(&format!("/api/v1/policies/{id}")).await;
+    let (_, found) = console.app.owner().get_policy(&id).await;
     assert_eq!(found["policy"]["cedar"], format!("// A comment.\r\n{cedar}"));
     assert_eq!(ask().await, "deny");
 }
@@ -122,7 +119,7 @@ async fn what_a_form_does_not_have_stays() {
     form.push(("m.label".to_owned(), "other".to_owned()));
     owner.post(&action, &form).await.shows("Updated.");
     let stored = async || {
-        let (_, found) = console.app.owner().get(&format!("/api/v1/api-keys/{id}")).await;
+        let (_, found) = console.app.owner().get_api_key(&id).await;
         found["api_key"].clone()
     };
     let after = stored().await;

@@ -4,13 +4,13 @@
 use serde_json::Value;
 
 use super::{Console, browser::Browser};
+use crate::support::Answered;
 
 const ACT: &str = "/console/keys/act";
 
 impl Console {
     async fn keys(&self) -> Vec<Value> {
-        let (status, listed) = self.app.owner().get("/api/v1/keys").await;
-        assert_eq!(status, 200, "{listed:#}");
+        let listed = self.app.owner().list_keys("").await.assert_status(200);
         listed["keys"].as_array().unwrap().clone()
     }
 
@@ -65,7 +65,7 @@ async fn a_replacement_is_completed_and_the_successor_signs() {
     begin(&mut browser, &kid).await;
     let path = step(&mut browser, "complete").await;
     let page = browser.get(&path).await;
-    page.shows("What it signed before stays valid.");
+    page.shows("Earlier signatures stay valid.");
     let page = browser.post(ACT, &page.form(ACT)).await;
     page.shows("The replacement is completed: the successor signs.");
     assert!(!page.text.contains("Replacements under way"));
@@ -95,13 +95,14 @@ async fn a_key_is_revoked_by_who_types_its_name() {
     let kid = console.signing().await;
     let page = browser.get(&format!("{ACT}?step=revoke&of={kid}")).await;
     page.shows("The key stops signing at once");
-    page.shows("What it signed before stays valid. This cannot be undone.");
+    page.shows("Earlier signatures stay valid. This cannot be undone.");
     let name = kid.rsplit('-').next().unwrap();
     page.shows(&format!("Type <strong>{name}</strong>"));
     for typed in ["", &kid[..kid.len() - 1], "revoke"] {
         let refused = browser.post(ACT, &page.form_with(ACT, "name", typed)).await;
         assert_eq!(refused.status, 400, "{}", refused.text);
-        refused.shows(&format!("Nothing was done. Type {name} exactly, to confirm."));
+        refused.shows("<h1>Not revoked</h1>");
+        refused.shows(&format!("Type {name} exactly, to confirm."));
         assert_eq!(console.status(&kid).await, "active", "{typed}");
     }
     let form = page.form_with(ACT, "name", name);

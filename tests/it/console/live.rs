@@ -2,13 +2,12 @@
 
 use authority_process::clock::Clock;
 use chrono::{DateTime, TimeDelta, Utc};
-use serde_json::json;
 
 use super::{
     APPROVER, Console, assert_waits,
     browser::{Browser, Page},
 };
-use crate::support::{TestApp, Wishes};
+use crate::support::{Answered, TestApp, Wishes, nothing, only};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_look_keeps_no_session_alive() {
@@ -97,14 +96,12 @@ async fn a_look_shows_that_a_request_has_changed() {
     assert!(!first.is_empty() && !is_final, "{}", shown.text);
     assert_eq!(live(&browser.look(&path).await), (first.clone(), false));
     let act = async |verb: &str, body| {
-        let path = format!("/api/v1/approvals/{id}/{verb}");
-        let (status, answer) = console.app.owner().post(&path, body).await;
-        assert_eq!(status, 200, "{answer:#}");
+        console.app.owner().act_on_approval(&id, verb, body).await.assert_status(200);
     };
-    act("approve", json!({})).await;
+    act("approve", nothing()).await;
     let (approved, is_final) = live(&browser.look(&path).await);
     assert!(approved != first && !is_final);
-    act("withdraw", json!({"reason": "wrong"})).await;
+    act("withdraw", only("reason", "wrong")).await;
     let (withdrawn, is_final) = live(&browser.look(&path).await);
     assert!(withdrawn != approved && is_final);
 }

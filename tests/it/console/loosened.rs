@@ -4,6 +4,7 @@
 use serde_json::json;
 
 use super::Console;
+use crate::support::Answered;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_becomes_milder_is_asked_once_more() {
@@ -11,11 +12,10 @@ async fn what_becomes_milder_is_asked_once_more() {
     let tool = json!({"tenant_id": "svc:tenant:acme", "name": "wires", "function_signature": "wire()",
         "actions": ["payment.execute"], "requires": ["bic"],
         "action_risk_classification": {"risk_tier": "high"}});
-    let (status, made) = console.app.owner().post("/api/v1/tools", tool).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = console.app.owner().create_tool(tool).await.assert_status(201);
     let id = made["tool"]["id"].as_str().unwrap();
     let now = async || {
-        let (_, found) = console.app.owner().get(&format!("/api/v1/tools/{id}")).await;
+        let (_, found) = console.app.owner().get_tool(id).await;
         (found["tool"]["requires"].clone(), found["tool"]["state"].clone())
     };
     let record = format!("/console/records/tools/{id}");
@@ -40,5 +40,5 @@ async fn what_becomes_milder_is_asked_once_more() {
     let page = owner.get(&format!("{record}/delete")).await;
     page.shows("Less will be asked of requests afterwards:");
     page.shows("payment.execute: oversight none, was two_person");
-    assert_eq!(now().await.1, json!("active"));
+    assert_eq!(now().await.1, "active");
 }

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::{APPROVER, Console, browser::Page};
+use crate::support::Answered;
 
 const LIST: &str = "/console/messages";
 
@@ -16,8 +17,7 @@ fn with(page: &Page, action: &str, values: &[(&str, &str)]) -> Vec<(String, Stri
 async fn the_form_begins_with_the_settings_of_the_tenant() {
     let console = Console::start().await;
     let body = json!({"message_defaults": {"actions": ["payment.*"]}});
-    let (status, saved) = console.app.owner().patch("/api/v1/tenants/acme", body).await;
-    assert_eq!(status, 200, "{saved:#}");
+    console.app.owner().update_tenant("acme", body).await.assert_status(200);
     let mut browser = console.signed_in(APPROVER).await;
     let page = browser.get(LIST).await;
     page.shows("id=\"actions\" name=\"actions\" value=\"payment.*\"");
@@ -28,7 +28,7 @@ async fn the_form_begins_with_the_settings_of_the_tenant() {
     browser.post(LIST, &form).await.shows("The channel is added.");
     // Fields that the person cleared stay empty.
     let listed = console.app.person("svc:tenant:acme", "approver", APPROVER.1);
-    let (_, listed) = listed.get("/api/v1/app/message-channels").await;
+    let (_, listed) = listed.list_message_channels("").await;
     assert_eq!(listed["message_channels"].as_array().unwrap().len(), 1, "{listed:#}");
     assert_eq!(listed["message_channels"][0]["settings"]["actions"], json!([]), "{listed:#}");
 }

@@ -47,7 +47,7 @@ mod targets;
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, TestApp, asking};
+use crate::support::{Answered, Client, Plain, TestApp, asking};
 use browser::Browser;
 
 const APPROVER: (&str, &str) = ("approver", "approver@acme.example");
@@ -92,15 +92,14 @@ impl Console {
     }
 
     async fn held_with(&self, question: Value) -> String {
-        let (status, held) = self.agent.post("/api/v1/runtime/evaluate", question).await;
-        assert_eq!((status, &held["decision"]), (200, &json!("require_approval")), "{held:#}");
+        let (status, held) = self.agent.evaluate(question).await;
+        assert_eq!((status, held["decision"].text()), (200, "require_approval"), "{held:#}");
         held["approval_id"].as_str().unwrap().to_owned()
     }
 
     /// The request as the API returns it.
     async fn approval(&self, id: &str) -> Value {
-        let (status, found) = self.app.owner().get(&format!("/api/v1/approvals/{id}")).await;
-        assert_eq!(status, 200, "{found:#}");
+        let found = self.app.owner().get_approval(id).await.assert_status(200);
         found["approval"].clone()
     }
 }

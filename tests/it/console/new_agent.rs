@@ -7,6 +7,7 @@ use super::{
     Console,
     browser::{Browser, Page, unescaped},
 };
+use crate::support::{Answered, Members, Plain, new_principal};
 
 const NEW: &str = "/console/agents/new";
 const OWNER: (&str, &str) = ("owner", "operator@localhost");
@@ -23,20 +24,23 @@ async fn step(browser: &mut Browser, page: &Page, act: &str, values: &[(&str, &s
 
 async fn person(console: &Console) -> String {
     let (_, listed) =
-        console.app.owner().get("/api/v1/principals?tenant_id=svc:tenant:acme&limit=100").await;
+        console.app.owner().list_principals("tenant_id=svc:tenant:acme&limit=100").await;
     let people = listed["principals"].as_array().unwrap();
     let finance = people.iter().find(|one| one["display_name"] == "Head of finance").unwrap();
     finance["id"].as_str().unwrap().to_owned()
 }
 
 async fn found(console: &Console, id: &str) -> (u16, Value) {
-    console.app.owner().get(&format!("/api/v1/principals/{id}")).await
+    console.app.owner().get_principal(id).await
 }
 
 async fn delegations(console: &Console, agent: &str) -> Vec<Value> {
-    let path = format!("/api/v1/delegations?delegate_id={agent}");
-    let (status, listed) = console.app.owner().get(&path).await;
-    assert_eq!(status, 200, "{listed:#}");
+    let listed = console
+        .app
+        .owner()
+        .list_delegations(&format!("delegate_id={agent}"))
+        .await
+        .assert_status(200);
     listed["delegations"].as_array().unwrap().clone()
 }
 
@@ -94,9 +98,9 @@ async fn an_agent_is_made_with_its_authority_its_key_and_its_first_request() {
     let done = step(&mut owner, &third, "", &[]).await;
     assert_eq!(done.status, 200, "{}", done.text);
     let (status, made) = found(&console, agent).await;
-    assert_eq!((status, &made["principal"]["owner_principal_id"]), (200, &json!(person)));
+    assert_eq!((status, made["principal"]["owner_principal_id"].text()), (200, person.as_str()));
     let given = delegations(&console, agent).await;
-    assert_eq!((given.len(), &given[0]["expires_at"]), (1, &json!("2041-01-01T00:00:00Z")));
+    assert_eq!((given.len(), given[0]["expires_at"].text()), (1, "2041-01-01T00:00:00Z"));
     assert_eq!(given[0]["max_total_amount"]["window_seconds"], 86400);
 
     let secret = Regex::new("<code class=\"secret\" data-copy>([^<]*)</code>").unwrap();
@@ -105,15 +109,14 @@ async fn an_agent_is_made_with_its_authority_its_key_and_its_first_request() {
     let body = unescaped(&body.unwrap().captures(&done.text).unwrap()[1]);
     done.shows("authority.runtime.v1.RuntimeService/Evaluate</pre>");
     let asked: Value = serde_json::from_str(&body).unwrap();
-    let (status, decided) =
-        console.app.client(&secret).post("/api/v1/runtime/evaluate", asked).await;
-    assert_eq!((status, &decided["decision"]), (200, &json!("allow")), "{decided:#}");
-    done.shows("/console/decisions?agent=svc%3Aagent%3Aacme%3Apay-bot\">What happened to it</a>");
+    let (status, decided) = console.app.client(&secret).evaluate(asked).await;
+    assert_eq!((status, decided["decision"].text()), (200, "allow"), "{decided:#}");
+    done.shows("/console/decisions?agent=svc%3Aagent%3Aacme%3Apay-bot\">Its decisions</a>");
     // The key is bound to the agent, and is not shown again.
     let other = json!({"subject": "svc:agent:acme:invoice-bot", "action": "payment.execute",
         "purpose": "invoice-settlement", "context": {"amount": 1, "currency": "EUR", "jurisdiction": "DE"}});
     let client = console.app.client(&secret);
-    assert_ne!(client.post("/api/v1/runtime/evaluate", other).await.0, 200);
+    assert_ne!(client.evaluate(other).await.0, 200);
     let page = owner.get("/console/decisions?agent=svc:agent:acme:pay-bot").await;
     page.shows("payment.execute");
     // A form that is sent twice creates each record once.
@@ -165,16 +168,14 @@ async fn a_tenants_admin_makes_an_agent_under_a_delegation_that_they_received() 
     admin.get("/console/agents").await.shows("href=\"/console/agents/new\">New agent…");
     admin.get(NEW).await.shows("You have no delegation to pass on.");
     // The installation's owner registers the admin, and gives the first delegation.
-    let body = json!({"tenant_id": "svc:tenant:acme", "principal_class": "human",
-        "display_name": "Administrator", "external_subject": "dev|admin@acme.example"});
-    let (status, own) = owner.post("/api/v1/principals", body).await;
-    assert_eq!(status, 201, "{own:#}");
+    let body =
+        new_principal("human", "Administrator").with("external_subject", "dev|admin@acme.example");
+    let own = owner.create_principal(body).await.assert_status(201);
     let body = json!({"tenant_id": "svc:tenant:acme", "delegator_id": person,
         "delegate_id": own["principal"]["id"], "actions": ["payment.*"], "can_delegate": true,
         "purposes": ["invoice-settlement"], "max_amount": "5000", "currency": "EUR",
         "jurisdictions": ["DE"], "expires_at": "2041-01-01T00:00:00Z"});
-    let (status, held) = owner.post("/api/v1/delegations", body).await;
-    assert_eq!(status, 201, "{held:#}");
+    let held = owner.create_delegation(body).await.assert_status(201);
     let held = held["delegation"]["id"].as_str().unwrap();
     let page = admin.get(NEW).await;
     assert!(!page.text.contains("You have no delegation"), "{}", page.text);
@@ -211,9 +212,8 @@ async fn a_tenants_admin_makes_an_agent_under_a_delegation_that_they_received() 
     let asked = json!({"subject": "svc:agent:acme:team-bot", "action": "payment.execute",
         "purpose": "invoice-settlement",
         "context": {"amount": 100, "currency": "EUR", "jurisdiction": "DE"}});
-    let (status, decided) =
-        console.app.client(&secret).post("/api/v1/runtime/evaluate", asked).await;
-    assert_eq!((status, &decided["decision"]), (200, &json!("allow")), "{decided:#}");
+    let (status, decided) = console.app.client(&secret).evaluate(asked).await;
+    assert_eq!((status, decided["decision"].text()), (200, "allow"), "{decided:#}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -9,12 +9,11 @@ use super::{
     APPROVER, Console,
     browser::{Browser, Page, unescaped},
 };
-use crate::support::asking;
+use crate::support::{AGENT, Members, asking, new_api_key, new_tenant, only};
 
 const ADMIN: (&str, &str) = ("admin", "admin@acme.example");
 const AUDITOR: (&str, &str) = ("auditor", "auditor@acme.example");
 const OWNER: (&str, &str) = ("owner", "operator@localhost");
-const AGENT: &str = "svc:agent:acme:invoice-bot";
 
 /// The numbers at the top of the page, with their labels and addresses.
 fn numbers(page: &Page) -> Vec<(String, String, String)> {
@@ -62,13 +61,13 @@ async fn rows(browser: &mut Browser, list: &str) -> usize {
 /// Decisions with every outcome, and two more agents that are denied.
 async fn decided(console: &Console) {
     for number in 0..6 {
-        let allowed = console.agent.post("/api/v1/runtime/evaluate", asking(10.0, "DE")).await;
+        let allowed = console.agent.evaluate(asking(10.0, "DE")).await;
         assert_eq!(allowed.1["decision"], "allow", "{:#}", allowed.1);
         let mut denied = asking(10.0, "US");
         if number > 3 {
             denied["subject"] = json!(format!("svc:agent:acme:stranger-{number}"));
         }
-        let denied = console.agent.post("/api/v1/runtime/evaluate", denied).await;
+        let denied = console.agent.evaluate(denied).await;
         assert_eq!(denied.1["decision"], "deny", "{:#}", denied.1);
     }
     for amount in [25_000.0, 26_000.0] {
@@ -148,29 +147,29 @@ async fn what_is_stopped_fails_or_expires_is_counted() {
     let console = Console::start().await;
     let owner = console.app.owner();
     let stop = json!({"tenant_id": "acme", "actor_id": AGENT, "reason": "a test"});
-    let made = owner.post("/api/v1/stop-signals", stop).await;
+    let made = owner.create_stop_signal(stop).await;
     assert_eq!(made.0, 201, "{:#}", made.1);
     let quarantine = json!({"tenant_id": "acme", "action": "never.*", "reason": "a test"});
-    assert_eq!(owner.post("/api/v1/quarantines", quarantine).await.0, 201);
+    assert_eq!(owner.create_quarantine(quarantine).await.0, 201);
     let within = |days: i64| (Clock::default().now() + TimeDelta::days(days)).to_rfc3339();
     for (days, label) in [(3, "soon"), (13, "later"), (20, "much later")] {
-        let key = json!({"tenant_id": "acme", "label": label, "scopes": ["runtime:read"],
-                         "expires_at": within(days)});
-        assert_eq!(owner.post("/api/v1/api-keys", key).await.0, 201);
+        let key = new_api_key(label, &["runtime:read"])
+            .with("tenant_id", "acme")
+            .with("expires_at", within(days));
+        assert_eq!(owner.create_api_key(key).await.0, 201);
     }
     // No event of this type occurs here: a failed delivery would count as well.
     for number in 0..3 {
         let hook = json!({"tenant_id": "acme", "url": format!("https://hooks.example.com/{number}"),
                           "event_types": ["svc.evidence_pack.generated"]});
-        assert_eq!(owner.post("/api/v1/webhook-endpoints", hook).await.0, 201);
+        assert_eq!(owner.create_webhook_endpoint(hook).await.0, 201);
     }
     let failing = "SELECT set_config('role', authority_role('system'), false); \
          UPDATE webhook_cursors SET failing_since = now() \
          WHERE endpoint_id = (SELECT min(id) FROM webhook_endpoints)";
     console.app.database.run(failing).await;
     let delegation = console.app.demo().await.delegation_id;
-    let path = format!("/api/v1/delegations/{delegation}/renew");
-    let renewed = owner.post(&path, json!({"expires_at": within(5)})).await;
+    let renewed = owner.renew_delegation(&delegation, only("expires_at", within(5))).await;
     assert!(renewed.0 < 300, "{:#}", renewed.1);
     let mut admin = console.signed_in(ADMIN).await;
     let page = admin.get("/console").await;
@@ -217,8 +216,7 @@ async fn each_role_sees_the_numbers_of_its_lists() {
 async fn another_tenants_decisions_are_not_counted() {
     let console = Console::start().await;
     decided(&console).await;
-    let body = json!({"name": "Other", "slug": "other"});
-    assert_eq!(console.app.owner().post("/api/v1/tenants", body).await.0, 201);
+    assert_eq!(console.app.owner().create_tenant(new_tenant("Other", "other")).await.0, 201);
     let mut owner = console.signed_in(OWNER).await;
     assert!(!counts(&owner.get("/console").await).is_empty());
     let choice = owner.get("/console/tenant").await;

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{APPROVER, Console, browser::Browser};
-use crate::support::asking;
+use crate::support::{Answered, Members, asking, only};
 
 const SEVERAL: &str = "/console/approvals/several";
 fn paying(amount: f64, members: &Value) -> Value {
@@ -27,8 +27,7 @@ async fn a_request_is_shown_as_its_tool_declares() {
     let members = json!({"payee": payee, "iban": "DE89370400440532013000", "note": "pay \u{202e}321 EUR",
         "a": "approved by the CFO",
         "line_items": [{"text": "Pipes", "quantity": 2, "net": 5500}, {"text": "Bends"}]});
-    let mut ask = paying(11_000.0, &members);
-    ask["justification"] = json!("they <b>wait</b> \u{202e}yadot");
+    let ask = paying(11_000.0, &members).with("justification", "they <b>wait</b> \u{202e}yadot");
     let id = console.held_with(ask).await;
     let mut browser = console.signed_in(APPROVER).await;
     let path = format!("/console/approvals/{id}");
@@ -69,14 +68,17 @@ async fn a_request_is_shown_as_its_tool_declares() {
 
 /// Changes the presentation of the demonstration's tool for payments.
 async fn declare(console: &Console, change: impl Fn(&mut Value)) {
-    let (_, tools) = console.app.owner().get("/api/v1/tools").await;
+    let (_, tools) = console.app.owner().list_tools("").await;
     let tool = tools["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "payments");
     let mut presentation = tool.unwrap()["presentation"].clone();
     change(&mut presentation);
-    let path = format!("/api/v1/tools/{}", tool.unwrap()["id"].as_str().unwrap());
-    let body = json!({"presentation": presentation});
-    let (status, answer) = console.app.owner().patch(&path, body).await;
-    assert_eq!(status, 200, "{answer:#}");
+    let body = only("presentation", &presentation);
+    console
+        .app
+        .owner()
+        .update_tool(tool.unwrap()["id"].as_str().unwrap(), body)
+        .await
+        .assert_status(200);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -88,7 +90,7 @@ async fn a_reader_sees_titles_in_their_language() {
             "decline_title": "Zahlung an {payee}"}]);
     })
     .await;
-    let id = console.held_with(paying(11_000.0, &json!({"payee": "Same AG"}))).await;
+    let id = console.held_with(paying(11_000.0, &only("payee", "Same AG"))).await;
     let mut browser = console.signed_in(APPROVER).await;
     let path = format!("/console/approvals/{id}");
     let decline = format!("{path}/decline");
@@ -137,9 +139,9 @@ async fn blocks_totals_and_undeclared_fields_are_shown() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn letters_of_several_scripts_are_marked() {
     let console = Console::start().await;
-    let id = console.held_with(paying(11_000.0, &json!({"payee": "N\u{43e}rdwind"}))).await;
+    let id = console.held_with(paying(11_000.0, &only("payee", "N\u{43e}rdwind"))).await;
     let plain =
-        console.held_with(paying(11_000.0, &json!({"payee": "ООО Яндекс (Yandex LLC)"}))).await;
+        console.held_with(paying(11_000.0, &only("payee", "ООО Яндекс (Yandex LLC)"))).await;
     let mut browser = console.signed_in(APPROVER).await;
     let mark = "letters of several scripts";
     let page = browser.get(&format!("/console/approvals/{id}")).await;
@@ -192,7 +194,7 @@ async fn a_warning_shows_that_the_other_request_was_declined() {
     let pay = |payee: &str| paying(20_005.0, &json!({"payee": payee, "iban": "DE88"}));
     let first = console.held_with(pay("Same AG")).await;
     let path = format!("/api/v1/approvals/{first}/decline");
-    let (status, _) = console.app.owner().post(&path, json!({"reason": "unknown account"})).await;
+    let (status, _) = console.app.owner().post(&path, only("reason", "unknown account")).await;
     assert_eq!(status, 200);
     let ids = [console.held_with(pay("Other AG")).await, console.held_with(pay("Third AG")).await];
     let mut browser = console.signed_in(APPROVER).await;
@@ -210,16 +212,18 @@ async fn a_warning_shows_that_the_other_request_was_declined() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_presentation_than_the_shown_one_is_not_approved() {
     let console = Console::start().await;
-    let id = console.held_with(paying(11_000.0, &json!({"payee": "Same AG"}))).await;
+    let id = console.held_with(paying(11_000.0, &only("payee", "Same AG"))).await;
     let mut browser = console.signed_in(APPROVER).await;
     open(&mut browser, std::slice::from_ref(&id)).await;
     let approve = format!("/console/approvals/{id}/approve");
     let form = browser.get(&approve).await.form(&approve);
-    let (_, tools) = console.app.owner().get("/api/v1/tools").await;
+    let (_, tools) = console.app.owner().list_tools("").await;
     let tool = tools["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "payments");
-    let path = format!("/api/v1/tools/{}", tool.unwrap()["id"].as_str().unwrap());
     let other = json!({"presentation": {"title": "Send {amount}", "facts": []}});
-    assert_eq!(console.app.owner().patch(&path, other).await.0, 200);
+    assert_eq!(
+        console.app.owner().update_tool(tool.unwrap()["id"].as_str().unwrap(), other).await.0,
+        200
+    );
     let page = browser.post(&approve, &form).await;
     assert_eq!(page.status, 409, "{}", page.text);
     page.shows("How it is shown");

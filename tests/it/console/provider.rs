@@ -5,7 +5,7 @@ use authority_process::clock::Clock;
 use serde_json::{Value, json};
 
 use super::browser::{Browser, Page};
-use crate::support::{TestApp, Wishes, provider::Provider};
+use crate::support::{Plain, TestApp, Wishes, nothing, only, provider::Provider};
 
 /// The https address at which browsers reach the service.
 const PUBLIC: &str = "https://authority.example.org";
@@ -80,8 +80,12 @@ async fn a_person_signs_in_at_the_provider() {
     let asked = &service.provider.asked("/authorize")[0];
     assert_eq!(asked["redirect_uri"], format!("{PUBLIC}/console/sign-in/callback"));
     assert_eq!(
-        (&asked["response_type"], &asked["code_challenge_method"], &asked["client_id"]),
-        (&json!("code"), &json!("S256"), &json!("console"))
+        (
+            asked["response_type"].text(),
+            asked["code_challenge_method"].text(),
+            asked["client_id"].text()
+        ),
+        ("code", "S256", "console")
     );
     assert_eq!(asked["scope"], "openid profile email offline_access");
     assert!(asked["prompt"].is_null() && asked["state"] != asked["nonce"], "{asked:#}");
@@ -100,7 +104,7 @@ async fn the_client_proves_itself_as_the_provider_says() {
         let service = SignedIn::start().await;
         service.provider.behaves(|provider| {
             if !methods.is_null() {
-                provider.metadata = json!({"token_endpoint_auth_methods_supported": methods});
+                provider.metadata = only("token_endpoint_auth_methods_supported", &methods);
             }
             provider.secret_by = secret_by;
         });
@@ -124,55 +128,55 @@ async fn what_is_not_of_this_provider_and_sign_in_begins_no_session() {
     for (metadata, iss, id, access, status, words) in [
         // Metadata of another issuer is not used.
         (
-            json!({"issuer": "https://evil.example"}),
+            only("issuer", "https://evil.example"),
             Some(&issuer),
-            json!({}),
-            json!({}),
+            nothing(),
+            nothing(),
             502,
             "names another issuer",
         ),
         // An answer with another issuer, or without an issuer although the metadata promises one
         // (RFC 9207).
         (
-            json!({}),
+            nothing(),
             Some(&"https://evil.example".to_owned()),
-            json!({}),
-            json!({}),
+            nothing(),
+            nothing(),
             400,
             "did not come from this service",
         ),
-        (json!({}), None, json!({}), json!({}), 400, "did not come from this service"),
+        (nothing(), None, nothing(), nothing(), 400, "did not come from this service"),
         // An ID token for another sign-in, client or time.
         (
-            json!({}),
+            nothing(),
             Some(&issuer),
-            json!({"nonce": "other"}),
-            json!({}),
+            only("nonce", "other"),
+            nothing(),
             400,
             "it belongs to another sign-in",
         ),
         (
-            json!({}),
+            nothing(),
             Some(&issuer),
-            json!({"nonce": null}),
-            json!({}),
+            only("nonce", Value::Null),
+            nothing(),
             400,
             "it belongs to another sign-in",
         ),
-        (json!({}), Some(&issuer), json!({"aud": "other"}), json!({}), 502, "another audience"),
-        (json!({}), Some(&issuer), json!({"azp": "other"}), json!({}), 502, "another client"),
-        (json!({}), Some(&issuer), json!({"exp": 1}), json!({}), 502, "expired"),
+        (nothing(), Some(&issuer), only("aud", "other"), nothing(), 502, "another audience"),
+        (nothing(), Some(&issuer), only("azp", "other"), nothing(), 502, "another client"),
+        (nothing(), Some(&issuer), only("exp", 1), nothing(), 502, "expired"),
         // Two tokens for two different people.
         (
-            json!({}),
+            nothing(),
             Some(&issuer),
-            json!({"sub": "person-2"}),
-            json!({}),
+            only("sub", "person-2"),
+            nothing(),
             502,
             "not of the same person",
         ),
         // A person without a tenant here: the ID token does not replace a refused access token.
-        (json!({}), Some(&issuer), json!({}), excluded, 403, "belongs to no tenant"),
+        (nothing(), Some(&issuer), nothing(), excluded, 403, "belongs to no tenant"),
     ] {
         service.provider.behaves(|provider| {
             (provider.metadata, provider.iss) = (metadata.clone(), iss.cloned());
@@ -189,8 +193,8 @@ async fn what_is_not_of_this_provider_and_sign_in_begins_no_session() {
     // after an hour.
     service.clock.advance(chrono::TimeDelta::hours(2));
     service.provider.behaves(|provider| {
-        provider.metadata = json!({"authorization_response_iss_parameter_supported": false});
-        (provider.iss, provider.access) = (None, json!({}));
+        provider.metadata = only("authorization_response_iss_parameter_supported", false);
+        (provider.iss, provider.access) = (None, nothing());
     });
     service.signed_in().await;
 }
@@ -249,7 +253,7 @@ async fn somebody_else_signs_in_by_a_choice_of_account() {
         (json!(["none", "login", "consent"]), "login"),
     ] {
         service.provider.behaves(|provider| {
-            provider.metadata = json!({});
+            provider.metadata = nothing();
             if !supported.is_null() {
                 provider.metadata["prompt_values_supported"] = supported;
             }
@@ -259,7 +263,7 @@ async fn somebody_else_signs_in_by_a_choice_of_account() {
         assert_eq!(query(&browser.get_one(path).await)["prompt"], prompt);
         // A sign-in that must be fresh always requires a login.
         let fresh = query(&browser.get_one(&format!("{path}&fresh=yes")).await);
-        assert_eq!((&fresh["prompt"], &fresh["max_age"]), (&json!("login"), &json!("0")));
+        assert_eq!((fresh["prompt"].text(), fresh["max_age"].text()), ("login", "0"));
     }
     // The earlier session remains until there is a new session.
     assert_eq!(browser.cookies["__Host-session"], cookie["__Host-session"]);
@@ -278,7 +282,7 @@ async fn a_provider_that_does_not_answer_is_said_and_can_be_tried_again() {
     assert_eq!(browser.get("/console").await.status, 502);
     service.provider.behaves(|provider| provider.fails = None);
     // The provider fails only when codes are exchanged for tokens.
-    service.provider.behaves(|provider| provider.refuses = Some((500, json!({}))));
+    service.provider.behaves(|provider| provider.refuses = Some((500, nothing())));
     let page = browser.get("/console").await;
     assert_eq!(page.status, 503, "{}", page.text);
     assert!(!browser.cookies.contains_key("__Host-session"));
@@ -336,10 +340,10 @@ async fn times_with_fractions_or_as_text_are_read() {
     }
     // The claim that cannot be read is named.
     for (id, words) in [
-        (json!({"exp": "soon"}), "its `exp` is not a time"),
+        (only("exp", "soon"), "its `exp` is not a time"),
         (json!({"auth_time": [now]}), "its `auth_time` is not a time"),
     ] {
-        service.provider.behaves(|provider| (provider.id, provider.access) = (id, json!({})));
+        service.provider.behaves(|provider| (provider.id, provider.access) = (id, nothing()));
         let page = service.browser().get("/console").await;
         assert_eq!(page.status, 502, "{}", page.text);
         page.shows(words);

@@ -3,9 +3,8 @@
 use serde_json::json;
 
 use super::{APPROVER, Console};
-use crate::support::asking;
+use crate::support::{Answered, Members, TENANT, asking, new_policy};
 
-const TENANT: &str = "svc:tenant:acme";
 const GENERIC: &str = "gives this reason";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -14,10 +13,8 @@ async fn a_held_request_shows_the_name_and_advice_of_its_policy() {
     let cedar = "@id(\"window\") @reason(\"x_change_window\") @decision(\"require_approval\")\n\
                  @advice(\"Ask the release manager first.\")\n\
                  forbid (principal, action, resource);";
-    let policy = json!({"tenant_id": TENANT, "regime": "internal", "cedar": cedar,
-        "name": "Production change window"});
-    let (status, made) = console.app.owner().post("/api/v1/policies", policy).await;
-    assert_eq!(status, 201, "{made:#}");
+    let policy = new_policy("internal", cedar).with("name", "Production change window");
+    console.app.owner().create_policy(policy).await.assert_status(201);
     let id = console.held(10.0).await;
     let why = "Held by “Production change window”: Ask the release manager first";
     let mut approver = console.signed_in(APPROVER).await;
@@ -52,10 +49,9 @@ async fn a_denial_names_each_policy_that_denied() {
             format!("@id(\"{id}\") @reason(\"x_closed\") forbid (principal, action, resource);");
         let policy =
             json!({"tenant_id": TENANT, "regime": "internal", "cedar": cedar, "name": name});
-        let (status, made) = console.app.owner().post("/api/v1/policies", policy).await;
-        assert_eq!(status, 201, "{made:#}");
+        console.app.owner().create_policy(policy).await.assert_status(201);
     }
-    let (_, denied) = console.agent.post("/api/v1/runtime/evaluate", asking(10.0, "DE")).await;
+    let (_, denied) = console.agent.evaluate(asking(10.0, "DE")).await;
     assert_eq!(denied["reason_code"], "x_closed", "{denied:#}");
     let path = format!("/console/decisions/{}", denied["decision_id"].as_str().unwrap());
     let mut admin = console.signed_in(("admin", "admin@acme.example")).await;
@@ -63,4 +59,6 @@ async fn a_denial_names_each_policy_that_denied() {
     page.shows("<p class=\"lead\">Denied by “night”.</p>");
     page.shows("<p class=\"lead\">Denied by “No work at weekends”.</p>");
     page.shows("Closed. <code class=\"dim\">x_closed</code>");
+    let list = admin.get("/console/decisions").await;
+    list.shows("title=\"Denied by “No work at weekends”\">Denied by “No work at weekends”<");
 }

@@ -1,17 +1,13 @@
 //! Receipts that a tenant restricts to its users: only sessions of these users can read them, like
 //! the users' tokens.
 
-use serde_json::json;
-
 use super::{Console, browser::person};
-use crate::support::asking;
+use crate::support::{Answered, asking, new_tenant, only};
 
 const VIEWER: (&str, &str) = ("viewer", "viewer@acme.example");
 
 async fn decided(console: &Console) -> String {
-    let question = asking(1_200.0, "DE");
-    let (status, decided) = console.agent.post("/api/v1/runtime/evaluate", question).await;
-    assert_eq!(status, 200, "{decided:#}");
+    let decided = console.agent.evaluate(asking(1_200.0, "DE")).await.assert_status(200);
     decided["decision_id"].as_str().unwrap().to_owned()
 }
 
@@ -24,10 +20,10 @@ async fn a_session_reads_the_receipts_of_its_own_tenant_alone() {
     let page = viewer.sign_in(VIEWER.0, VIEWER.1, &path).await;
     // A public receipt has its own address.
     assert_eq!((page.status, page.path), (200, format!("/receipts/{}", id.replace(':', "%3A"))));
-    let other = json!({"name": "Other", "slug": "other"});
-    assert_eq!(console.app.owner().post("/api/v1/tenants", other).await.0, 201);
-    let members = json!({"receipts": "members"});
-    assert_eq!(console.app.owner().patch("/api/v1/tenants/acme", members).await.0, 200);
+    let other = new_tenant("Other", "other");
+    assert_eq!(console.app.owner().create_tenant(other).await.0, 201);
+    let members = only("receipts", "members");
+    assert_eq!(console.app.owner().update_tenant("acme", members).await.0, 200);
 
     let page = viewer.get(&path).await;
     assert_eq!((page.status, page.path.as_str()), (200, path.as_str()), "{}", page.text);

@@ -12,7 +12,7 @@ use super::{
     browser::Browser,
     provider::{SignedIn, wishes},
 };
-use crate::support::{Line, Wishes, provider::Provider};
+use crate::support::{Line, Wishes, nothing, only, provider::Provider};
 
 const PAGE: &str = "/console/approvals";
 
@@ -49,7 +49,7 @@ async fn refresh_tokens_are_sent_once_and_followed_by_their_successors() {
 async fn a_session_ends_where_a_new_token_has_another_role() {
     let (service, mut browser) = signed_in().await;
     service.provider.behaves(|provider| {
-        provider.person["public_metadata"]["role"] = json!("admin");
+        provider.person["public_metadata"]["role"] = "admin".into();
     });
     service.clock.advance(LATER);
     let page = browser.get_one(PAGE).await;
@@ -102,13 +102,13 @@ async fn a_provider_that_is_away_ends_no_session() {
     let (service, mut browser) = signed_in().await;
     service.clock.advance(LATER);
     for refusal in [
-        (503, json!({})),
-        (500, json!({"error": "server_error"})),
-        (429, json!({})),
+        (503, nothing()),
+        (500, only("error", "server_error")),
+        (429, nothing()),
         // The client's secret was replaced at the provider, but not yet in the service.
-        (401, json!({"error": "invalid_client"})),
-        (400, json!({"error": "temporarily_unavailable"})),
-        (200, json!({"not": "tokens"})),
+        (401, only("error", "invalid_client")),
+        (400, only("error", "temporarily_unavailable")),
+        (200, only("not", "tokens")),
     ] {
         let status = refusal.0;
         service.provider.behaves(|provider| provider.refuses = Some(refusal));
@@ -146,7 +146,7 @@ async fn a_provider_that_takes_the_refresh_token_no_more_ends_the_session() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refresh_changes_neither_the_person_nor_their_role() {
     let (service, mut browser) = signed_in().await;
-    service.provider.behaves(|provider| provider.access = json!({"sub": "person-2"}));
+    service.provider.behaves(|provider| provider.access = only("sub", "person-2"));
     service.clock.advance(LATER);
     assert_eq!(browser.get_one(PAGE).await.status, 303);
 }

@@ -1,15 +1,19 @@
 //! The form that renews a delegation.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Console;
+use crate::support::{Answered, Plain};
 
 const BOT: &str = "svc:agent:acme:invoice-bot";
 
 async fn delegations(console: &Console) -> Vec<Value> {
-    let path = format!("/api/v1/delegations?delegate_id={BOT}");
-    let (status, listed) = console.app.owner().get(&path).await;
-    assert_eq!(status, 200, "{listed:#}");
+    let listed = console
+        .app
+        .owner()
+        .list_delegations(&format!("delegate_id={BOT}"))
+        .await
+        .assert_status(200);
     listed["delegations"].as_array().unwrap().clone()
 }
 
@@ -42,7 +46,7 @@ async fn a_delegation_is_renewed_with_a_later_end() {
     shown.shows("Renewed.");
     let now = delegations(&console).await;
     assert_eq!(now.len(), 2, "{now:#?}");
-    assert_eq!((&now[0]["state"], &now[0]["renewed_by"]), (&json!("revoked"), &now[1]["id"]));
+    assert_eq!((now[0]["state"].text(), &now[0]["renewed_by"]), ("revoked", &now[1]["id"]));
     assert_eq!(now[1]["expires_at"], "2100-01-01T00:00:00Z");
     // The page shows the successor. The renewed delegation links to it and has no buttons.
     shown.shows(now[1]["id"].as_str().unwrap());

@@ -1,24 +1,20 @@
 //! Findings after a request was opened: an approval covers only the findings that were shown.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{APPROVER, Console, assert_waits, browser::Page};
+use crate::support::Answered;
 
 impl Console {
     /// Creates a drift that holds payments for a review; returns the event's id.
     async fn drift(&self) -> String {
         let check = json!({"tenant_id": "svc:tenant:acme", "action_id": "ledger.close",
                            "coupling_result": "coupled", "runtime_effect": "continue"});
-        let check = self.made("reality-coupling-checks", "coupling_check", check).await;
+        let check =
+            self.app.owner().create_coupling_check(check).await.assert_made("coupling_check");
         let event = json!({"tenant_id": "svc:tenant:acme", "action_id": "payment.execute",
                            "severity": "high", "drift_type": "stable_drift", "check_id": check});
-        self.made("stable-drift-events", "drift_event", event).await
-    }
-
-    async fn made(&self, collection: &str, kind: &str, body: Value) -> String {
-        let (status, made) = self.app.owner().post(&format!("/api/v1/{collection}"), body).await;
-        assert_eq!(status, 201, "{made:#}");
-        made[kind]["id"].as_str().unwrap().to_owned()
+        self.app.owner().create_drift_event(event).await.assert_made("drift_event")
     }
 }
 
@@ -46,7 +42,7 @@ async fn what_a_page_showed_is_what_its_form_reviews() {
     let first = console.drift().await;
     let page = browser.get(&before).await;
     assert_eq!(page.status, 409, "{}", page.text);
-    page.shows("Nothing was done");
+    page.shows("No change was made");
     page.shows(
         "<th scope=\"row\">To review</th><td data-head=\"When you opened it\">not shown</td>",
     );

@@ -3,6 +3,7 @@
 use authority_model::access::RULES;
 
 use super::Console;
+use crate::support::{Answered, Members, new_tenant};
 
 const LIST: &str = "/authority.approval.v1.ApprovalService/ListApprovals";
 /// The links in the header, each with the operation that it needs.
@@ -42,16 +43,14 @@ async fn each_role_sees_and_does_what_the_api_lets_it() {
 async fn another_tenants_request_does_not_exist() {
     let console = Console::start().await;
     let id = console.held(25_000.0).await;
-    let body =
-        serde_json::json!({"name": "Other", "slug": "other", "owner_email": "o@other.example"});
-    let (status, made) = console.app.owner().post("/api/v1/tenants", body).await;
-    assert_eq!(status, 201, "{made:#}");
+    let body = new_tenant("Other", "other").with("owner_email", "o@other.example");
+    console.app.owner().create_tenant(body).await.assert_status(201);
     let mut browser = console.browser();
     let choice = browser.get("/console").await;
     let mut form = super::browser::person(&choice, "admin", "admin@other.example");
     form.last_mut().unwrap().1 = "svc:tenant:other".to_owned();
     browser.post("/dev-idp/authorize", &form).await;
-    browser.get("/console/approvals").await.shows("Nothing waits for you");
+    browser.get("/console/approvals").await.shows("No waiting requests");
     assert_eq!(browser.get(&format!("/console/approvals/{id}")).await.status, 404);
 }
 
@@ -70,7 +69,7 @@ async fn the_owner_chooses_a_tenant_under_a_new_cookie() {
     let form = page.form_with("/console/tenant", "tenant_id", "svc:tenant:nowhere");
     let refused = browser.post("/console/tenant", &form).await;
     assert_eq!(refused.status, 404, "{}", refused.text);
-    refused.shows("there is no tenant with this id");
+    refused.shows("this tenant does not exist");
     browser.get("/console/approvals").await.shows("invoice-bot");
     assert_ne!(browser.cookies["session"], before.cookies["session"]);
     assert_eq!(before.clone().get_one("/console/approvals").await.status, 303);
@@ -98,26 +97,26 @@ async fn what_an_address_asks_for_in_vain_is_said() {
     let page = owner.get("/console/records").await;
     page.shows("Everything that decisions are made from.");
     let page = owner.get("/console/records/tools?decision=deny&m.state=active").await;
-    page.shows("This list has no filter <code>decision</code>: it is not filtered by that.");
+    page.shows("This list is not filtered by <code>decision</code>.");
     let page = owner.get("/console/records/tools?m.state=active&page=").await;
-    assert!(!page.text.contains("This list has no filter"), "{}", page.text);
+    assert!(!page.text.contains("is not filtered by"), "{}", page.text);
     // A browser gets a page for an unknown address, and a program gets the usual error.
     let browsers = "text/html,application/xhtml+xml,*/*;q=0.8";
     for path in ["/console/nothing", "/console/approvals/a/b/c", "/console/records/tools/a/b/c"] {
         let page = owner.get_with(path, "accept", browsers).await;
         assert_eq!(page.status, 404, "{path}");
-        page.shows("there is no page at this address");
+        page.shows("This address has no page.");
         page.shows("operator@localhost");
         let program = owner.get_one(path).await;
         assert_eq!((program.status, &program.text[..1]), (404, "{"), "{path}");
         let stranger = console.browser().get_with(path, "accept", browsers).await;
         assert_eq!(stranger.status, 404, "{path}");
-        stranger.shows("There is no page at this address.");
+        stranger.shows("This address has no page.");
     }
     // If a role lacks the permission, the page names the roles that have it.
     let mut approver = console.signed_in(super::APPROVER).await;
     let page = approver.get("/console/records").await;
-    page.shows("What your role may read of what decisions are made from: ");
+    page.shows("The records that decisions are made from, as far as your role may read them: ");
     page.shows("made by the owner of the installation.");
     let refused = approver.get("/console/records/principals/new/create").await;
     assert_eq!(refused.status, 403, "{}", refused.text);

@@ -3,11 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{APPROVER, Console, browser::Page};
-use crate::support::asking;
+use crate::support::{AGENT, Answered, asking};
 
 const AUDITOR: (&str, &str) = ("auditor", "auditor@acme.example");
 const OWNER: (&str, &str) = ("owner", "operator@localhost");
-const AGENT: &str = "svc:agent:acme:invoice-bot";
 const FORM: &str = "<form class=\"find\" method=\"get\" action=\"/console/search\" role=\"search\"";
 
 /// A payment with the facts that the demonstration's tool declares.
@@ -19,8 +18,7 @@ fn paying(amount: f64, payee: &str, invoice: &str) -> Value {
 }
 
 async fn decided(console: &Console, ask: Value) -> String {
-    let (status, answer) = console.agent.post("/api/v1/runtime/evaluate", ask).await;
-    assert_eq!(status, 200, "{answer:#}");
+    let answer = console.agent.evaluate(ask).await.assert_status(200);
     answer["decision_id"].as_str().unwrap().to_owned()
 }
 
@@ -106,7 +104,7 @@ async fn all_results_are_in_the_list_of_decisions() {
     assert!(!all.text.contains("is not filtered by"), "{}", all.text);
     assert_eq!(all.text.matches("href=\"/console/decisions/svc:decision:").count(), 21);
     let none = auditor.get("/console/decisions?fact=payee%3AInitech").await;
-    none.shows("<h2>Nothing matches</h2>");
+    none.shows("<h2>No matches</h2>");
     // A file cannot show that a filter was ignored.
     let export = auditor.get("/console/decisions/export?fact=payee%3AGlobex").await;
     assert_eq!(export.status, 400, "{}", export.text);

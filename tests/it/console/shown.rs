@@ -4,7 +4,7 @@ use regex::Regex;
 use serde_json::json;
 
 use super::{APPROVER, Console};
-use crate::support::asking;
+use crate::support::{EVALUATE, EVALUATE_DECISION, asking};
 
 /// A text with markup, a script address and characters that reverse the reading order.
 const HOSTILE: &str = "\"><script>alert(1)</script>javascript:x\u{202e}'\u{200b}\u{202f}\u{3000}";
@@ -81,7 +81,7 @@ async fn a_currency_is_a_code() {
     for currency in ["EUR, approved by finance", "eur", "EU", "1EUR", "EUROEUROS", ""] {
         let mut question = asking(25_000.0, "DE");
         question["context"]["currency"] = json!(currency);
-        for path in ["/api/v1/runtime/evaluate", "/v1/decisions/evaluate"] {
+        for path in [EVALUATE, EVALUATE_DECISION] {
             let (status, refused) = console.agent.post(path, question.clone()).await;
             assert_eq!(status, 400, "{currency}: {refused:#}");
             let fault = &refused["details"][0];

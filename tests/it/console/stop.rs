@@ -3,16 +3,13 @@
 use serde_json::{Value, json};
 
 use super::{Console, browser::Browser};
-use crate::support::asking;
+use crate::support::{AGENT, Answered, Members, Plain, asking, new_principal, new_tool, only};
 
 const ADMIN: (&str, &str) = ("admin", "admin@acme.example");
-const AGENT: &str = "svc:agent:acme:invoice-bot";
 const CONFIRM: &str = "/console/stop/confirm";
 
 async fn ask(console: &Console) -> Value {
-    let (status, answer) =
-        console.agent.post("/api/v1/runtime/evaluate", asking(1_200.0, "DE")).await;
-    assert_eq!(status, 200, "{answer:#}");
+    let answer = console.agent.evaluate(asking(1_200.0, "DE")).await.assert_status(200);
     answer["reason_code"].clone()
 }
 
@@ -38,7 +35,7 @@ async fn an_agent_is_stopped_on_one_page_and_released() {
     assert_eq!(ask(&console).await, "permission_granted");
     let mut browser = console.browser();
     let page = browser.sign_in(ADMIN.0, ADMIN.1, "/console/stop").await;
-    page.shows("Nothing is stopped");
+    page.shows("No stop is in force");
     page.shows("href=\"/console/stop/confirm?subject=svc:agent:acme:invoice-bot\"");
     let query = format!("subject={AGENT}");
     let page = browser.get(&format!("{CONFIRM}?{query}")).await;
@@ -83,7 +80,7 @@ async fn an_agent_is_stopped_on_one_page_and_released() {
     page.shows("invoice-bot is released");
     page.shows("the bank has confirmed");
     assert_eq!(ask(&console).await, "permission_granted");
-    browser.get("/console/stop").await.shows("Nothing is stopped");
+    browser.get("/console/stop").await.shows("No stop is in force");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -102,13 +99,13 @@ async fn an_action_is_suspended_for_everybody_or_for_one() {
     let form = filled(&mut browser, "action=payment.*", "the bank is away").await;
     browser.post(CONFIRM, &form).await.shows("payment.*");
     assert_eq!(ask(&console).await, "capability_quarantined");
-    let (_, listed) = console.app.owner().get("/api/v1/quarantines?state=active").await;
+    let (_, listed) = console.app.owner().list_quarantines("state=active").await;
     let made = &listed["quarantines"][0];
-    assert_eq!((&made["action"], &made["subject_id"]), (&json!("payment.*"), &Value::Null));
+    assert_eq!((made["action"].text(), &made["subject_id"]), ("payment.*", &Value::Null));
     let query = format!("subject={AGENT}&action=refund.execute");
     let form = filled(&mut browser, &query, "refunds wrongly").await;
     browser.post(CONFIRM, &form).await.shows("refund.execute of invoice-bot");
-    let (_, listed) = console.app.owner().get("/api/v1/quarantines?state=active").await;
+    let (_, listed) = console.app.owner().list_quarantines("state=active").await;
     assert_eq!(listed["quarantines"][1]["subject_id"], AGENT);
 }
 
@@ -117,7 +114,7 @@ async fn who_may_not_stop_sees_what_is_stopped_or_nothing() {
     let console = Console::start().await;
     let mut auditor = console.browser();
     let page = auditor.sign_in("auditor", "auditor@acme.example", "/console/stop").await;
-    page.shows("Nothing is stopped");
+    page.shows("No stop is in force");
     page.shows(">Stops</a>");
     assert!(!page.text.contains("button stop halt"), "an alarm for who cannot act");
     assert!(!page.text.contains(CONFIRM), "{}", page.text);
@@ -143,12 +140,10 @@ async fn a_refusal_is_found_under_many_other_denials() {
     let owner = console.app.owner();
     let part = json!({"tenant_id": "svc:tenant:acme", "action": "payment.*", "subject_id": AGENT,
         "reason": "pays twice"});
-    let (status, made) = owner.post("/api/v1/quarantines", part).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = owner.create_quarantine(part).await.assert_status(201);
     assert_eq!(ask(&console).await, "capability_quarantined");
-    let mut other = asking(10.0, "DE");
-    other["action"] = json!("refund.execute");
-    let calls = (0..101).map(|_| console.agent.post("/api/v1/runtime/evaluate", other.clone()));
+    let other = asking(10.0, "DE").with("action", "refund.execute");
+    let calls = (0..101).map(|_| console.agent.evaluate(other.clone()));
     for (status, answer) in futures_util::future::join_all(calls).await {
         assert_eq!(status, 200, "{answer:#}");
         assert_eq!(answer["decision"], "deny");
@@ -165,10 +160,8 @@ async fn a_refusal_is_found_under_many_other_denials() {
 async fn a_tool_of_which_only_a_part_was_stopped_says_which() {
     let console = Console::start().await;
     let owner = console.app.owner();
-    let tool = json!({"tenant_id": "svc:tenant:acme", "name": "Bank", "function_signature": "bank()",
-        "actions": ["payment.execute", "refund.execute", "statement.read"]});
-    let (status, made) = owner.post("/api/v1/tools", tool).await;
-    assert_eq!(status, 201, "{made:#}");
+    let tool = new_tool("Bank", "bank()", &["payment.execute", "refund.execute", "statement.read"]);
+    let made = owner.create_tool(tool).await.assert_status(201);
     let id = made["tool"]["id"].as_str().unwrap();
     let mut browser = console.signed_in(ADMIN).await;
     let list = browser.get("/console/stop").await;
@@ -200,7 +193,7 @@ async fn a_tool_of_which_only_a_part_was_stopped_says_which() {
         sent.sort();
         assert_eq!(again, sent);
     }
-    let (_, listed) = owner.get("/api/v1/quarantines?state=active&count=true").await;
+    let (_, listed) = owner.list_quarantines("state=active&count=true").await;
     assert_eq!(listed["total"], 3, "{listed:#}");
     assert_eq!(ask(&console).await, "capability_quarantined");
     // Without the obstacle the whole tool is stopped, and the list shows it.
@@ -210,10 +203,9 @@ async fn a_tool_of_which_only_a_part_was_stopped_says_which() {
     // The address of the result, opened after the release, does not report a stop.
     let done = page.path.clone();
     let release = async || {
-        let (_, listed) = owner.get("/api/v1/quarantines?state=active").await;
+        let (_, listed) = owner.list_quarantines("state=active").await;
         for one in listed["quarantines"].as_array().unwrap() {
-            let path = format!("/api/v1/quarantines/{}/release", one["id"].as_str().unwrap());
-            assert_eq!(owner.post(&path, json!({})).await.0, 200);
+            assert_eq!(owner.release_quarantine(one["id"].as_str().unwrap()).await.0, 200);
         }
     };
     release().await;
@@ -245,10 +237,8 @@ async fn every_agent_is_found_however_many_there_are() {
     )
     .await
     .unwrap();
-    let agent = json!({"tenant_id": "svc:tenant:acme", "principal_class": "agent", "name": "newest",
-        "display_name": "Needle in a Haystack"});
-    let (status, made) = owner.post("/api/v1/principals", agent).await;
-    assert_eq!(status, 201, "{made:#}");
+    let agent = new_principal("agent", "Needle in a Haystack").with("name", "newest");
+    owner.create_principal(agent).await.assert_status(201);
     let mut browser = console.signed_in(ADMIN).await;
     let page = browser.get("/console/stop").await;
     page.shows("These are the first 40.");
@@ -263,9 +253,10 @@ async fn every_agent_is_found_however_many_there_are() {
     let long = "a".repeat(101);
     browser.get(&format!("/console/stop?q={long}")).await.shows("at most 100 characters");
     // The search finds active agents. A full name finds an agent in any state.
-    let path = "/api/v1/principals/svc:agent:acme:newest";
-    let (status, changed) = owner.patch(path, json!({"state": "suspended"})).await;
-    assert_eq!(status, 200, "{changed:#}");
+    owner
+        .update_principal("svc:agent:acme:newest", only("state", "suspended"))
+        .await
+        .assert_status(200);
     let page = browser.get("/console/stop?q=newest").await;
     page.shows(link);
     page.shows("agent, suspended");
@@ -285,8 +276,7 @@ async fn the_newest_stop_is_listed_however_many_there_are() {
     .await
     .unwrap();
     let part = json!({"tenant_id": "svc:tenant:acme", "subject_id": AGENT, "reason": "the newest"});
-    let (status, made) = console.app.owner().post("/api/v1/quarantines", part).await;
-    assert_eq!(status, 201, "{made:#}");
+    console.app.owner().create_quarantine(part).await.assert_status(201);
     let mut browser = console.signed_in(ADMIN).await;
     let page = browser.get("/console/stop").await;
     page.shows("511 in force");

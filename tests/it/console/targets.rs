@@ -7,7 +7,7 @@ use super::{
     policies::{ALL, owner, policy, written},
     records::links,
 };
-use crate::support::asking;
+use crate::support::{Answered, asking};
 
 /// The address of a target.
 const ROW: &str = "/console/records/applies-to/svc[^\"]*";
@@ -19,8 +19,7 @@ async fn a_misspelt_target_is_named_before_the_policy_is_in_force() {
     console.held(25_000.0).await;
     let draft = json!({"tenant_id": "svc:tenant:acme", "regime": "internal", "name": "No payments",
                        "state": "draft", "cedar": ALL, "applies_to": ["action:paymnt.execute"]});
-    let (status, made) = console.app.owner().post("/api/v1/policies", draft).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = console.app.owner().create_policy(draft).await.assert_status(201);
     let id = made["policy"]["id"].as_str().unwrap();
     let path = format!("/console/policies/{id}");
     let mut owner = owner(&console).await;
@@ -39,7 +38,7 @@ async fn what_a_policy_covers_without_its_last_target_is_said() {
     let mut owner = owner(&console).await;
     let draft = json!({"tenant_id": "svc:tenant:acme", "regime": "internal", "name": "No payments",
                        "cedar": ALL, "applies_to": ["action:payment.execute"]});
-    let (_, made) = console.app.owner().post("/api/v1/policies", draft).await;
+    let (_, made) = console.app.owner().create_policy(draft).await;
     let id = made["policy"]["id"].as_str().unwrap();
     let list = format!("/console/records/applies-to?m.policy_id={id}");
     let page = owner.get(&list).await;
@@ -75,12 +74,11 @@ async fn targets_are_tried_before_they_are_changed() {
     let id = written(&console, &mut owner, ALL).await;
     let path = format!("/console/policies/{id}");
     let (scope, activate) = (format!("{path}/scope"), format!("{path}/activate"));
-    owner.get(&scope).await.shows("so there is nothing to try");
+    owner.get(&scope).await.shows("Its effect cannot be tried.");
     let page = owner.get(&format!("{activate}?version=1")).await;
     let form = page.form_with(&activate.replace(':', "%3A"), "reason", "Agreed.");
     owner.post(&activate, &form).await.shows("The text is in force.");
-    let question = asking(25_000.0, "DE");
-    let (_, refused) = console.agent.post("/api/v1/runtime/evaluate", question).await;
+    let (_, refused) = console.agent.evaluate(asking(25_000.0, "DE")).await;
     assert_eq!(refused["decision"], "deny", "{refused:#}");
 
     owner.get(&path).await.shows("/scope\">Try other targets, or without it…</a>");

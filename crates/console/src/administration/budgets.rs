@@ -52,15 +52,15 @@ pub(crate) fn lines(view: &View, grant_id: &str, budgets: Vec<Budget>) -> Vec<Bu
 
 /// Describes the used and the remaining part: `400.00 of 450.50 EUR used, 50.50 EUR left.`
 pub(crate) fn sentence(budget: &Budget) -> String {
-    let unit = match (budget.bound.as_str(), &budget.currency) {
-        ("max_uses", _) => " uses".to_owned(),
-        (_, Some(currency)) => format!(" {currency}"),
-        (_, None) => String::new(),
+    let with_unit = |number: &str| match (budget.bound.as_str(), &budget.currency) {
+        ("max_uses", _) => t::agents::uses(number),
+        (_, Some(currency)) => format!("{number} {currency}"),
+        (_, None) => number.to_owned(),
     };
-    let limit = &budget.limit;
+    let limit = with_unit(&budget.limit);
     match (&budget.used, &budget.left) {
-        (Some(used), Some(left)) => format!("{used} of {limit}{unit} used, {left}{unit} left."),
-        _ => format!("{limit}{unit}; the used part is unknown."),
+        (Some(used), Some(left)) => t::agents::budget(used, limit, with_unit(left)),
+        _ => t::agents::budget_unknown(limit),
     }
 }
 

@@ -81,7 +81,7 @@ pub(crate) async fn up_from(view: &View, last: DynamicMessage) -> Vec<Link> {
 }
 
 async fn delegation(view: &View, id: &DelegationRef) -> Read {
-    let kind = Kind::at("delegations").ok_or_else(|| Status::not_found("there is no such page"))?;
+    let kind = Kind::at("delegations").ok_or_else(|| Status::not_found(t::NO_SUCH_PAGE))?;
     Ok(read(view, kind, id).await?.message)
 }
 
@@ -102,11 +102,7 @@ async fn links(view: &View, chain: Vec<(DelegationRef, Read)>) -> Vec<Link> {
 
 /// The text that replaces an unread delegation. It distinguishes a failed read from a refusal.
 fn unread(status: &Status) -> &'static str {
-    if is_absent(status) {
-        "A delegation that you may not read"
-    } else {
-        "A delegation that could not be read now (reload the page)"
-    }
+    if is_absent(status) { t::agents::NOT_READABLE } else { t::agents::NOT_READ }
 }
 
 fn terms(
@@ -153,7 +149,7 @@ mod tests {
     #[test]
     fn an_error_is_not_a_refusal() {
         for status in [Status::not_found("none"), Status::permission_denied("not you")] {
-            assert_eq!(unread(&status), "A delegation that you may not read");
+            assert_eq!(unread(&status), t::agents::NOT_READABLE);
         }
         for status in [
             Status::unavailable("away"),
@@ -161,7 +157,7 @@ mod tests {
             Status::internal("broken"),
             Status::deadline_exceeded("late"),
         ] {
-            assert!(unread(&status).contains("could not be read now"), "{status}");
+            assert_eq!(unread(&status), t::agents::NOT_READ, "{status}");
         }
     }
 }

@@ -19,8 +19,6 @@ use prost::Message;
 
 use crate::kit::{choice::Choice, escape, prelude::*};
 
-const NOT_PINNED: &str = "Not pinned";
-
 pub(crate) fn router() -> Router<Console> {
     Router::new().route("/console/definitions/{id}", get(show).post(pin))
 }
@@ -85,9 +83,9 @@ impl Present {
         let answer = view.calls.send(rpc::GET_TOOL, &request, &[]).await?;
         let tag = answer.headers.get("etag").and_then(|tag| tag.to_str().ok());
         let tag = tag.unwrap_or_default().to_owned();
-        let unreadable = |_| Status::internal("the answer is not a tool");
+        let unreadable = |_| Status::internal(t::administration::TOOL_UNREADABLE);
         let mut tool = Tool::decode(answer.message).map_err(unreadable)?;
-        let none = || Status::not_found("the tool belongs to no MCP server: it has no definition");
+        let none = || Status::not_found(t::administration::NO_DEFINITION);
         let mcp = tool.mcp.take().ok_or_else(none)?;
         Ok(Self { tool, mcp, tag })
     }
@@ -113,9 +111,9 @@ impl Present {
         let reversibilities = Reversibility::ALL.iter().map(|one| one.word()).collect();
         let tiers = RiskTier::ALL.iter().map(|one| one.word()).collect();
         vec![
-            of("effect_class", "Kind of effect", effects, &effect),
-            of("reversibility", "Can be undone", reversibilities, &reversibility),
-            of("risk_tier", "Risk", tiers, &tier),
+            of("effect_class", t::administration::KIND_OF_EFFECT, effects, &effect),
+            of("reversibility", t::forms::CAN_BE_UNDONE, reversibilities, &reversibility),
+            of("risk_tier", t::forms::RISK, tiers, &tier),
         ]
     }
 
@@ -134,11 +132,13 @@ impl Present {
         let hidden = [&pinned, &seen].map(|text| text.clone().unwrap_or_default()).concat();
         let lines = pinned.as_ref().zip(seen.as_ref()).map(|(old, new)| diff::lines(old, new));
         let has_text = self.has_text();
-        let known = |word: String| if word.is_empty() { "unknown".to_owned() } else { word };
+        let known = |word: String| {
+            if word.is_empty() { t::overview::UNKNOWN.to_owned() } else { word }
+        };
         let effect = self.declaration().map(known);
         let choices = self.choices();
         Ok(DefinitionPage {
-            frame: view.frame(format!("Definition of “{}”", self.mcp.name), Section::Records),
+            frame: view.frame(t::administration::definition(&self.mcp.name), Section::Records),
             address: address(&self.tool.id),
             record: format!("/console/records/tools/{}", encoded(&self.tool.id)),
             server: format!("/console/records/external-apps/{}", encoded(&self.mcp.server_id)),
@@ -176,7 +176,7 @@ async fn show(view: View, Path(id): Path<EntityRef>, query: Pairs) -> Response {
 }
 
 async fn pin(Path(id): Path<EntityRef>, Posted { view, form }: Posted) -> Response {
-    view.answer_act(NOT_PINNED, pinned(&view, &id, &form).await)
+    view.answer_act(t::administration::NOT_PINNED, pinned(&view, &id, &form).await)
 }
 
 async fn pinned(view: &View, id: &EntityRef, form: &Pairs) -> Result<Response, Status> {
@@ -194,13 +194,12 @@ async fn pinned(view: &View, id: &EntityRef, form: &Pairs) -> Result<Response, S
     }
     let status = problem.status;
     let text = if refused.code() == Code::FailedPrecondition {
-        "Nothing was pinned: the tool has changed after you opened this page. It is shown as it is now."
-            .to_owned()
+        t::administration::TOOL_MOVED.to_owned()
     } else {
-        format!("Nothing was pinned: {}.", problem.in_words().trim_end_matches('.'))
+        t::because(problem.in_words().trim_end_matches('.'))
     };
     let mut found = Present::read(view, id).await?.page(view)?;
-    found.frame = found.frame.failed(NOT_PINNED, text, None);
+    found.frame = found.frame.failed(t::administration::NOT_PINNED, text, None);
     Ok(page(status, &found))
 }
 
@@ -231,7 +230,7 @@ mod tests {
 
     use super::*;
 
-    /// The older text must not stand for a newer one that cannot be read.
+    /// The older text must not stand for a newer text that cannot be read.
     #[test]
     fn only_a_text_with_the_forms_digest_can_be_pinned() {
         let text = || Some(Json::default());

@@ -81,7 +81,7 @@ async fn shown(view: &View, done: Option<&'static str>) -> Result<Response, Stat
         reason: rotation.reason,
     });
     let shown = KeysPage {
-        frame: view.frame("Signing keys", Section::Records),
+        frame: view.frame(t::kit::SIGNING_KEYS, Section::Records),
         keys: listed.keys.into_iter().map(|one| shown_key(view, one, &successors)).collect(),
         rotations: rotations.collect(),
         done,
@@ -98,12 +98,12 @@ fn completes(view: &View, rotation: &KeyRotation) -> Option<Moment> {
 /// published.
 fn label(status: &str, is_successor: bool) -> &'static str {
     match (status, is_successor) {
-        ("active", true) => "published, signs once the replacement is complete",
-        ("active", false) => "signs now",
-        ("rotating", _) => "signs now, until its replacement is complete",
-        ("retired", _) => "signs no longer; what it signed is valid",
-        ("revoked", _) => "revoked; its signatures stay valid",
-        _ => "unknown",
+        ("active", true) => t::administration::SIGNS_LATER,
+        ("active", false) => t::administration::SIGNS_NOW,
+        ("rotating", _) => t::administration::SIGNS_UNTIL,
+        ("retired", _) => t::administration::SIGNS_NO_LONGER,
+        ("revoked", _) => t::administration::IS_REVOKED,
+        _ => t::overview::UNKNOWN,
     }
 }
 
@@ -170,8 +170,7 @@ fn form(view: &View, asked: &Pairs, problem: Option<String>) -> Result<Response,
 }
 
 async fn act(Posted { view, form }: Posted) -> Response {
-    let undone =
-        KeyOperation::parse(form.text("step")).map_or("Nothing was done", KeyOperation::undone);
+    let undone = KeyOperation::parse(form.text("step")).map_or(t::NOT_DONE, KeyOperation::undone);
     view.answer_act(undone, acted(&view, &form).await)
 }
 
@@ -179,8 +178,7 @@ async fn acted(view: &View, asked: &Pairs) -> Result<Response, Status> {
     let (of, key) = (asked.text("of").to_owned(), asked.one("key"));
     let step = KeyOperation::parse(asked.text("step"))?;
     if let Some(name) = step.typed(&of).filter(|name| !is_named(name, asked.text("name"))) {
-        let text = format!("Nothing was done. Type {name} exactly, to confirm.");
-        return form(view, asked, Some(text));
+        return form(view, asked, Some(t::type_exactly(name)));
     }
     match step {
         KeyOperation::Rotate => {

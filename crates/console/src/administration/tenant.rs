@@ -41,29 +41,28 @@ async fn choices(view: &View) -> Result<Response, Status> {
         id: tenant.id,
         name: tenant.name,
     });
-    let frame = view.frame("Choose a tenant", Section::Tenant);
+    let frame = view.frame(t::kit::CHOOSE_TENANT, Section::Tenant);
     let tenants = tenants.collect();
     Ok(page(StatusCode::OK, &TenantPage { frame, tenants, shows_all: shown.is_none() }))
 }
 
 /// Selects a tenant. The session continues under a new cookie.
 async fn chosen(Posted { view, form }: Posted) -> Response {
-    view.answer_act("Tenant not chosen", shown(&view, form.one("tenant_id")).await)
+    view.answer_act(t::administration::NOT_CHOSEN, shown(&view, form.one("tenant_id")).await)
 }
 
 async fn shown(view: &View, tenant_id: Option<&str>) -> Result<Response, Status> {
     if !view.may(rpc::LIST_TENANTS) {
-        return Err(Status::permission_denied(
-            "only the installation's owner looks at other tenants",
-        ));
+        return Err(Status::permission_denied(t::administration::ONLY_OWNER));
     }
     // The tenant must exist. For an unknown tenant, pages would be empty without an explanation.
     let tenant_id = match tenant_id {
         Some(id) => Some(known(view, id).await?),
         None => None,
     };
-    let away = || Status::unavailable("the session cannot be changed at the moment");
-    let value = new_value().map_err(|_| Status::unavailable("no randomness"))?;
+    let away = || Status::unavailable(t::administration::SESSION_UNCHANGED);
+    let value = new_value();
+    let value = value.map_err(|_| Status::unavailable(t::administration::NO_RANDOMNESS))?;
     let sessions = &view.console.0.sessions;
     let moved = sessions.show_tenant(view.session.digest, digest(&value), tenant_id).await;
     if !moved.map_err(|_| away())? {
@@ -82,12 +81,11 @@ async fn known(view: &View, id: &str) -> Result<TenantId, Status> {
     let found = view.calls.call(&request).await;
     match found {
         Ok(tenant) => {
-            TenantId::parse(&tenant.id).map_err(|_| Status::internal("the tenant has no valid id"))
+            let id = TenantId::parse(&tenant.id);
+            id.map_err(|_| Status::internal(t::administration::TENANT_ID_INVALID))
         }
         Err(status) if matches!(status.code(), Code::NotFound | Code::InvalidArgument) => {
-            Err(Status::not_found(
-                "there is no tenant with this id: the selected tenant stays the same",
-            ))
+            Err(Status::not_found(t::administration::UNKNOWN_TENANT))
         }
         Err(status) => Err(status),
     }

@@ -16,11 +16,11 @@ use crate::kit::{
 /// The number of deliveries on a page.
 const PAGE: i32 = 50;
 const STATES: [(&str, &str); 5] = [
-    ("", "All"),
-    ("open", "To be sent"),
-    ("delivered", "Delivered"),
-    ("dead", "Gave up"),
-    ("cancelled", "Cancelled"),
+    ("", t::ALL),
+    ("open", t::administration::TO_BE_SENT),
+    ("delivered", t::administration::DELIVERED),
+    ("dead", t::administration::GAVE_UP),
+    ("cancelled", t::administration::DELIVERY_CANCELLED),
 ];
 
 pub(crate) fn router() -> Router<Console> {
@@ -97,12 +97,12 @@ async fn shown(
     let listed = view.calls.call(&request).await?;
     let address = format!("/console/webhooks/{}", encoded(id));
     let list = ListAddress::of(&*address, [("state", state)]);
-    let done = done.or_else(|| {
-        (done_word(view, &address, query) == "redrive").then(|| "It will be sent again.".to_owned())
-    });
-    let mut frame = view.frame(format!("Deliveries to {}", endpoint.url), Section::Records);
+    let is_redriven = done_word(view, &address, query) == "redrive";
+    let done = done.or_else(|| is_redriven.then(|| t::administration::WILL_BE_SENT.to_owned()));
+    let mut frame = view.frame(t::administration::deliveries_to(&endpoint.url), Section::Records);
     if let Some(failed) = &failed {
-        frame = frame.failed("Test not delivered", format!("{}.", failed.path), None);
+        let heading = t::administration::NOT_DELIVERED;
+        frame = frame.failed(heading, format!("{}.", failed.path), None);
     }
     let shown = WebhookPage {
         frame,
@@ -124,8 +124,8 @@ async fn shown(
 fn held(view: &View, endpoint: &WebhookEndpoint) -> Option<(Moment, &'static str)> {
     let until = Moment::of_time(endpoint.held_until, view.now).filter(|until| !until.past)?;
     let why = match endpoint.held_by.as_deref() {
-        Some("retry_after") => "the receiver asked for that, by Retry-After",
-        _ => "after failures in a row",
+        Some("retry_after") => t::administration::BY_RETRY_AFTER,
+        _ => t::administration::AFTER_FAILURES,
     };
     Some((until, why))
 }
@@ -142,7 +142,10 @@ fn delivery(view: &View, delivery: WebhookDelivery) -> Delivery {
         made: Moment::of_time(delivery.created_at, view.now),
         due: Moment::of_time(delivery.due_at, view.now),
         is_over: delivery.state != "open",
-        label: STATES.iter().find(|(state, _)| *state == delivery.state).map_or("Unknown", |s| s.1),
+        label: STATES
+            .iter()
+            .find(|(state, _)| *state == delivery.state)
+            .map_or(t::overview::UNKNOWN, |state| state.1),
         id: delivery.id,
         event_type: delivery.event_type,
         event_id: delivery.event_id,
@@ -156,9 +159,12 @@ fn outcome(status: Option<i32>, error: Option<&str>, latency: Option<i32>) -> St
         (None, Some(error)) => {
             return ErrorClass::named(error).map_or_else(|| error.to_owned(), |c| c.to_string());
         }
-        (None, None) => "no answer".to_owned(),
+        (None, None) => t::administration::NO_ANSWER.to_owned(),
     };
-    latency.map_or(what.clone(), |latency| format!("{what} after {latency} ms"))
+    match latency {
+        Some(latency) => t::administration::after(what, latency),
+        None => what,
+    }
 }
 
 /// Sends a test event to the endpoint, and shows its response.
@@ -169,14 +175,15 @@ async fn test(Path(id): Path<String>, Posted { view, form }: Posted) -> Response
         let outcome = outcome(answer.status, answer.error_class.as_deref(), answer.latency_ms);
         let none = Pairs::default();
         if answer.delivered {
-            shown(&view, &id, &none, Some(format!("Test delivered: {outcome}.")), None).await
+            let done = Some(t::administration::test_delivered(outcome));
+            shown(&view, &id, &none, done, None).await
         } else {
             let start = answer.body_start.unwrap_or_default();
             let failed = Argument::new(outcome, start);
             shown(&view, &id, &none, None, Some(failed)).await
         }
     };
-    view.answer_act("Test not sent", tested.await)
+    view.answer_act(t::administration::TEST_NOT_SENT, tested.await)
 }
 
 /// Sends one delivery again.
@@ -187,7 +194,7 @@ async fn redrive(Path(id): Path<String>, Posted { view, form }: Posted) -> Respo
         let _: WebhookDelivery = sent.await?;
         Ok(see_done(&view, &format!("/console/webhooks/{}", encoded(&id)), "redrive"))
     };
-    view.answer_act("Not sent again", redriven.await)
+    view.answer_act(t::administration::NOT_SENT_AGAIN, redriven.await)
 }
 
 #[cfg(test)]

@@ -15,8 +15,10 @@ pub(super) async fn deciding_policies(view: &View, decision: &GetDecisionRespons
         let name = name(view, statement.policy_id.as_str().into()).await;
         let name = name.as_deref().unwrap_or(&statement.id);
         let shown = text::policy(name, statement.advice.as_deref());
-        let word = if finding.outcome == "hold" { "Held" } else { "Denied" };
-        format!("{word} by {shown}.")
+        match finding.outcome.as_str() {
+            "hold" => t::decisions::held_by(shown),
+            _ => t::decisions::denied_by(shown),
+        }
     });
     let mut sentences = some_at_once(sentences).await;
     sentences.dedup();

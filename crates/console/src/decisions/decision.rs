@@ -52,9 +52,9 @@ struct DecisionPage {
     valid_until: Option<Moment>,
     approval: Option<(String, &'static str)>,
     /// The approvals that permitted it, if any.
-    approved_by: Vec<Act>,
+    approved_by: Vec<Safe<String>>,
     /// The askers, from the request for approval.
-    asked_by: Vec<String>,
+    asked_by: Vec<Safe<String>>,
     arguments: Vec<Argument>,
     without_context: Option<&'static str>,
     steps: Vec<StageView>,
@@ -137,7 +137,7 @@ async fn shown(view: &View, id: &DecisionRef, sealed_now: bool) -> Result<Respon
         approval: decision
             .approval_id
             .map(|id| (id, text::state(decision.approval_state.as_deref().unwrap_or_default()))),
-        approved_by,
+        approved_by: approved_by.iter().map(approver).collect(),
         asked_by,
         arguments: arguments(&members),
         without_context: without,
@@ -170,6 +170,15 @@ impl Report {
 
 fn codes(codes: &[String], of: fn(&str) -> CodeWithMeaning) -> Vec<CodeWithMeaning> {
     codes.iter().map(|code| of(code)).collect()
+}
+
+/// The person who approved, with the role and time.
+fn approver(act: &Act) -> Safe<String> {
+    let time = act.at.as_ref().map(|at| Safe(format!(", {}", at.time())));
+    if act.own_interest {
+        return t::decisions::own_approver(&act.name, &act.role, time);
+    }
+    t::decisions::approver(&act.name, &act.role, time)
 }
 
 impl DecisionPage {

@@ -61,7 +61,7 @@ pub(super) async fn seal(Path(id): Path<DecisionRef>, Posted { view, .. }: Poste
     let request = SealDecisionRequest { decision_id: (&id).into() };
     let sealed = view.calls.call(&request).await;
     view.answer_act(
-        "Not sealed",
+        t::decisions::NOT_SEALED,
         sealed.map(|_| see_done(&view, &format!("/console/decisions/{id}"), "seal")),
     )
 }

@@ -27,22 +27,20 @@ pub(super) fn exceeded(decision: &GetDecisionResponse, now: DateTime<Utc>) -> Ve
 }
 
 fn sentence(exceeded: &ExceededBound) -> String {
-    let asked = exceeded.asked.as_deref().unwrap_or("none");
+    let asked = exceeded.asked.as_deref().unwrap_or(t::decisions::NONE);
     let currency = exceeded.currency.as_ref().map(|currency| format!(" {currency}"));
     let limit = format!("{}{}", exceeded.limit, currency.unwrap_or_default());
     let budget = exceeded.budget.as_ref().map(budgets::sentence).unwrap_or_default();
     match exceeded.bound.as_str() {
-        "max_amount" => format!("The amount is {asked}; the limit is {limit}."),
-        "currency" => format!("The currency is {asked}; permitted is {limit}."),
-        "jurisdictions" => format!("The place is {asked}; permitted is {limit}."),
-        "purposes" => format!("The purpose is {asked}; permitted is {limit}."),
-        "hours" => format!("The time was {asked}; permitted is {limit}."),
-        "max_uses" => format!("The number of uses is limited. Before this request: {budget}"),
-        "max_total_amount" => {
-            format!("The amount is {asked}; the total is limited. Before this request: {budget}")
-        }
-        "max_risk_tier" => format!("The risk is {asked}; the limit is {limit}."),
-        bound => format!("{} is {asked}; permitted is {limit}.", bound.replace('_', " ")),
+        "max_amount" => t::decisions::over_amount(asked, limit),
+        "currency" => t::decisions::other_currency(asked, limit),
+        "jurisdictions" => t::decisions::other_place(asked, limit),
+        "purposes" => t::decisions::other_purpose(asked, limit),
+        "hours" => t::decisions::other_time(asked, limit),
+        "max_uses" => t::decisions::over_uses(budget),
+        "max_total_amount" => t::decisions::over_total(asked, budget),
+        "max_risk_tier" => t::decisions::over_risk(asked, limit),
+        bound => t::decisions::other_bound(bound.replace('_', " "), asked, limit),
     }
 }
 

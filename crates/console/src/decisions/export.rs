@@ -15,10 +15,8 @@ pub(super) async fn export(view: View, query: Pairs) -> Response {
     let ignored: Vec<_> = own.map(str::to_owned).chain(others).collect();
     if !ignored.is_empty() {
         // A file cannot show that a filter was ignored.
-        let ignored = ignored.join(", ");
-        return view.answer(Err(Status::invalid_argument(format!(
-            "the export has no filter for {ignored}: remove it and export again"
-        ))));
+        let text = t::decisions::export_ignores(ignored.join(", "));
+        return view.answer(Err(Status::invalid_argument(text)));
     }
     let request = filter.request(&view);
     let since = request.since.map(|since| since.to_string());

@@ -5,23 +5,26 @@ use authority_ids::{PrincipalId, TenantId};
 use authority_model::proto::runtime::ListDecisionsRequest;
 use chrono::{NaiveDate, NaiveTime, TimeDelta};
 
-use crate::kit::{
-    lists::{Chip, ListAddress},
-    prelude::*,
-    text::reason,
+use crate::{
+    kit::{
+        lists::{Chip, ListAddress},
+        prelude::*,
+        text::reason,
+    },
+    texts::decisions::{ALLOWED, DENIED, HELD},
 };
 
 /// Outcomes, and their words in the filter.
 pub(super) const OUTCOMES: [(&str, &str); 4] =
-    [("", "All"), ("allow", "Allowed"), ("require_approval", "Held"), ("deny", "Denied")];
+    [("", t::ALL), ("allow", ALLOWED), ("require_approval", HELD), ("deny", DENIED)];
 
 /// Spans of time, and their words in the filter.
 pub(super) const SPANS: [(&str, &str); 5] = [
-    ("", "Any time"),
-    ("1h", "The last hour"),
-    ("24h", "The last 24 hours"),
-    ("7d", "The last 7 days"),
-    ("30d", "The last 30 days"),
+    ("", t::decisions::ANY_TIME),
+    ("1h", t::decisions::LAST_HOUR),
+    ("24h", t::decisions::LAST_DAY),
+    ("7d", t::decisions::LAST_WEEK),
+    ("30d", t::decisions::LAST_MONTH),
 ];
 
 /// Parameters of the list's page besides its filter.
@@ -89,12 +92,9 @@ impl Filter {
         };
         let given = query.iter().filter(|(name, value)| !value.trim().is_empty() && !is_used(name));
         let given = given.map(|(name, value)| format!("{name}={value}"));
-        let pattern = self
-            .action
-            .contains('*')
-            .then(|| format!("the pattern action={}: name one action, whole", self.action));
+        let pattern = self.action.contains('*').then(|| t::decisions::whole_action(&self.action));
         let days = day(&self.from).zip(day(&self.to)).filter(|(from, to)| from > to);
-        let days = days.map(|(from, to)| format!("from={from}, which is after to={to}"));
+        let days = days.map(|(from, to)| t::decisions::days_reversed(from, to));
         given.chain(pattern).chain(days).collect()
     }
 
@@ -111,6 +111,12 @@ impl Filter {
             ("until", &self.until),
             ("fact", &self.fact),
         ]
+    }
+
+    /// The parameters without an effect, in a sentence.
+    pub(super) fn not_filtered(&self) -> Safe<String> {
+        let ignored: Vec<_> = self.ignored.iter().map(t::decisions::code).collect();
+        t::decisions::not_filtered(t::list(&ignored))
     }
 
     pub(super) fn is_any(&self) -> bool {
@@ -130,16 +136,16 @@ impl Filter {
         };
         let exact = |value: &str| Moment::read(value, now).map(|at| at.with_seconds());
         self.address().chips(|name, value| match name {
-            "agent" => Some(format!("Agent: {}", short(value))),
-            "action" => Some(format!("Action: {value}")),
+            "agent" => Some(t::agent_named(short(value))),
+            "action" => Some(t::action_named(value)),
             "outcome" => Some(word(&OUTCOMES, value)),
             "span" => Some(word(&SPANS, value)),
             "reason" => Some(Some(reason(value)).filter(|r| !r.is_empty()).unwrap_or(value.into())),
-            "from" => Some(format!("From {value}")),
-            "to" => Some(format!("To {value}")),
-            "since" => Some(format!("From {}", exact(value)?)),
-            "until" => Some(format!("Before {}", exact(value)?)),
-            "fact" => Some(format!("Fact: {value}")),
+            "from" => Some(t::decisions::from(value)),
+            "to" => Some(t::decisions::to(value)),
+            "since" => Some(t::decisions::from(exact(value)?)),
+            "until" => Some(t::decisions::before(exact(value)?)),
+            "fact" => Some(t::decisions::fact(value)),
             _ => None,
         })
     }

@@ -13,8 +13,8 @@ use crate::{
         choice::Choice,
         lists::{Chip, ListAddress, ListLink, Pages},
         prelude::*,
-        show::decided_amount,
-        text::{outcome, policy, reason},
+        show::{decided_amount, decided_reason},
+        text::{outcome, reason},
     },
     overview::{Shown, last_day},
 };
@@ -34,7 +34,7 @@ struct Item {
     to: Option<String>,
     purpose: String,
     word: &'static str,
-    /// The policies that held the action, or the sentence of the reason code.
+    /// The policies that decided, or the sentence of the reason code.
     reason: String,
     code: String,
     at: Option<Moment>,
@@ -59,6 +59,16 @@ struct DecisionsPage {
     pages: Pages,
     /// The filter as the query of an address.
     query: String,
+}
+
+impl DecisionsPage {
+    /// The links to the exports of the list.
+    fn export(&self) -> Safe<String> {
+        let path = "/console/decisions/export";
+        let (and, query) = if self.query.is_empty() { ("", "") } else { ("&", &*self.query) };
+        let csv = format!("{path}?format=csv{and}{query}");
+        t::decisions::export(csv, format!("{path}{}{query}", and.replace('&', "?")))
+    }
 }
 
 pub(super) async fn list(view: View, query: Pairs) -> Response {
@@ -91,7 +101,7 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
     let address = filter.address();
     let (agents, usage) = tokio::join!(agents(view, &filter), last_day(view));
     let decisions = DecisionsPage {
-        frame: view.frame("Decisions", Section::Decisions),
+        frame: view.frame(t::DECISIONS, Section::Decisions),
         outcomes: Choice::of_list(&OUTCOMES, &filter.outcome),
         spans: Choice::of_list(&SPANS, &filter.span),
         agents,
@@ -122,7 +132,7 @@ fn item(view: &View, decision: DecisionSummary, shows_all: bool) -> Item {
         amount: decided_amount(&decision),
         to: party(&decision.facts),
         word: outcome(decision.decision),
-        reason: why(&decision),
+        reason: decided_reason(&decision),
         purpose: decision.purpose.unwrap_or_default(),
         at: Moment::of_time(decision.evaluated_at, view.now),
         id: decision.decision_id,
@@ -136,15 +146,6 @@ fn party(facts: &[RequestFact]) -> Option<String> {
     let value = |role: &str| facts.iter().find(|fact| fact.role == role);
     let fact = ["payee", "recipient", "target"].into_iter().find_map(value)?;
     Some(fact.value.clone())
-}
-
-/// The reason of a decision, for people.
-fn why(decision: &DecisionSummary) -> String {
-    let names = decision.policies.iter().map(|name| policy(name, None));
-    match names.collect::<Vec<_>>().join(", ") {
-        names if names.is_empty() => reason(&decision.reason_code),
-        names => format!("Held by {names}"),
-    }
 }
 
 /// The agents to choose from.

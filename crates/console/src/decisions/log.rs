@@ -42,7 +42,7 @@ async fn shown(view: &View) -> Result<Response, Status> {
     let request = GetLogKeyRequest { tenant_slug: tenant.clone() };
     let log_key = text(view.calls.call(&request).await)?;
     let shown = LogPage {
-        frame: view.frame("Log and seals", Section::Log),
+        frame: view.frame(t::decisions::LOG_AND_SEALS, Section::Log),
         checkpoint: checkpoint.map(Checkpoint::of),
         log_key,
         may_seal: view.may(rpc::SEAL_DECISION),

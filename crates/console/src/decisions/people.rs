@@ -11,7 +11,7 @@ use crate::{
 #[derive(Default)]
 pub(super) struct People {
     pub(super) approved_by: Vec<Act>,
-    pub(super) asked_by: Vec<String>,
+    pub(super) asked_by: Vec<Safe<String>>,
 }
 
 impl People {

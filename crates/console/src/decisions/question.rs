@@ -26,8 +26,8 @@ impl Question {
                 members.insert("context".to_owned(), Value::Object(context.0.clone()));
                 None
             }
-            None if reads => Some("The context was erased. The record has its digest."),
-            None => Some("Your role does not read contexts. The record has its digest."),
+            None if reads => Some(t::decisions::CONTEXT_ERASED),
+            None => Some(t::decisions::CONTEXT_HIDDEN),
         };
         Self { members, without }
     }

@@ -7,8 +7,8 @@ use crate::kit::prelude::*;
 
 /// The possible sources of a repeated decision, with their descriptions.
 pub(super) const MODES: [(&str, &str); 2] = [
-    ("historical_state_snapshot", "from the facts that were sealed with it"),
-    ("current_state", "with the authority as it is now"),
+    ("historical_state_snapshot", t::decisions::FROM_FACTS),
+    ("current_state", t::decisions::WITH_AUTHORITY),
 ];
 
 struct Difference {
@@ -35,7 +35,7 @@ struct ReplayPage {
 }
 
 pub(super) async fn replay(Path(id): Path<DecisionRef>, Posted { view, form }: Posted) -> Response {
-    view.answer_act("Not replayed", replayed(&view, &id, form.text("mode")).await)
+    view.answer_act(t::decisions::NOT_REPLAYED, replayed(&view, &id, form.text("mode")).await)
 }
 
 async fn replayed(view: &View, id: &DecisionRef, mode: &str) -> Result<Response, Status> {
@@ -45,7 +45,7 @@ async fn replayed(view: &View, id: &DecisionRef, mode: &str) -> Result<Response,
         ..MintReplayProofRequest::default()
     };
     let minted = view.calls.call(&request).await?;
-    let unreadable = |_| Status::internal("the replay proof cannot be read");
+    let unreadable = |_| Status::internal(t::decisions::PROOF_UNREADABLE);
     let proof: Value = serde_json::from_str(&minted.document).map_err(unreadable)?;
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let known = |word: &str| MODES.iter().find(|(mode, _)| *mode == word).map(|(_, words)| *words);
@@ -55,7 +55,7 @@ async fn replayed(view: &View, id: &DecisionRef, mode: &str) -> Result<Response,
         recomputed: shown(&differs["recomputed"]),
     });
     let replay = ReplayPage {
-        frame: view.frame("Replay", Section::Decisions),
+        frame: view.frame(t::decisions::REPLAY, Section::Decisions),
         decision_id: id.clone(),
         name: short(id).chars().take(12).collect(),
         mode: text(&proof["mode"]).and_then(|mode| known(&mode)).unwrap_or_default(),
@@ -69,11 +69,22 @@ async fn replayed(view: &View, id: &DecisionRef, mode: &str) -> Result<Response,
     Ok(page(StatusCode::OK, &replay))
 }
 
+impl ReplayPage {
+    /// The result: its words and its colour.
+    fn outcome(&self) -> (&'static str, &'static str) {
+        match self.result.as_str() {
+            "match" => (t::decisions::SAME, "approved"),
+            "mismatch" => (t::decisions::DIFFERENT, "declined"),
+            _ => (t::decisions::INDETERMINATE, "pending"),
+        }
+    }
+}
+
 /// A value of a record: a text without its quotes.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Null => "none".to_owned(),
+        Value::Null => t::decisions::NONE.to_owned(),
         other => other.to_string(),
     }
 }

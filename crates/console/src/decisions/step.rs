@@ -5,6 +5,7 @@ use authority_model::proto::runtime::Stage;
 use crate::{
     administration::records::Link,
     kit::{text::CodeWithMeaning, view::View},
+    texts as t,
 };
 
 /// A stage of the pipeline, for people.
@@ -29,15 +30,15 @@ pub(crate) struct CheckView {
 
 pub(crate) fn step(view: &View, stage: Stage) -> StageView {
     let (name, about) = match stage.stage.as_str() {
-        "authority" => ("Authority", "May this actor do this at all?"),
-        "purpose" => ("Purpose", "Is the declared purpose admissible?"),
-        "rules" => ("Rules", "Do policies, reality and the gate permit it?"),
-        _ => ("Decision", "What follows from these?"),
+        "authority" => (t::AUTHORITY, t::decisions::MAY_ACTOR),
+        "purpose" => (t::PURPOSE, t::decisions::IS_PURPOSE),
+        "rules" => (t::decisions::RULES, t::decisions::DO_RULES),
+        _ => (t::decisions::DECISION, t::decisions::RESULT_OF_STAGES),
     };
     let (word, label) = match stage.outcome.as_str() {
-        "pass" => ("approved", "passed"),
-        "hold" => ("pending", "held"),
-        _ => ("declined", "refused"),
+        "pass" => ("approved", t::decisions::PASSED),
+        "hold" => ("pending", t::decisions::HOLDS),
+        _ => ("declined", t::decisions::REFUSED),
     };
     let (passed, notable) =
         stage.findings.into_iter().partition::<Vec<_>, _>(|finding| finding.outcome == "pass");

@@ -24,6 +24,9 @@ pub(crate) const CLIENT_ID: &str = "authority-console";
 /// The slug of the demonstration's tenant.
 const DEMO: &str = "acme";
 
+/// The roles that a person can have here.
+const ROLES: [&str; 7] = ["approver", "legal", "admin", "auditor", "member", "viewer", "owner"];
+
 /// A person of the demonstration.
 struct Person {
     name: &'static str,
@@ -36,40 +39,40 @@ struct Person {
 /// People who are also in the demonstration's records have the same addresses there.
 const PEOPLE: [Person; 6] = [
     Person {
-        name: "First approver",
+        name: t::session::APPROVER,
         email: "approver@acme.example",
         role: "approver",
-        about: "decides what is held",
+        about: t::session::ABOUT_APPROVER,
     },
     Person {
-        name: "Legal approver",
+        name: t::session::LEGAL,
         email: "legal@acme.example",
         role: "legal",
-        about: "decides where two people and one for legal are needed",
+        about: t::session::ABOUT_LEGAL,
     },
     Person {
-        name: "Head of finance",
+        name: t::session::FINANCE,
         email: "owner@acme.example",
         role: "approver",
-        about: "owns the agents and may not decide for them",
+        about: t::session::ABOUT_FINANCE,
     },
     Person {
-        name: "Administrator",
+        name: t::session::ADMINISTRATOR,
         email: "admin@acme.example",
         role: "admin",
-        about: "approves, stops and makes agents, writes policies, and manages API keys and webhooks",
+        about: t::session::ABOUT_ADMINISTRATOR,
     },
     Person {
-        name: "Auditor",
+        name: t::session::AUDITOR,
         email: "auditor@acme.example",
         role: "auditor",
-        about: "reads everything of the tenant",
+        about: t::session::ABOUT_AUDITOR,
     },
     Person {
-        name: "Operator",
+        name: t::session::OPERATOR,
         email: "operator@localhost",
         role: "",
-        about: "owns the installation and sees every tenant",
+        about: t::session::ABOUT_OPERATOR,
     },
 ];
 
@@ -158,8 +161,8 @@ async fn chosen(State(pages): State<DevPages>, body: Bytes) -> Response {
 }
 
 fn refused(member: &str) -> Response {
-    let text = format!("The request for a code is wrong at `{member}`. Open the console again.");
-    Notice::new(StatusCode::BAD_REQUEST, "No sign-in", text).response()
+    let text = t::session::wrong_request(member);
+    Notice::new(StatusCode::BAD_REQUEST, t::session::NO_SIGN_IN, text).response()
 }
 
 /// `POST /dev-idp/token`: tokens for a code, once.

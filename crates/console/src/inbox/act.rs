@@ -31,7 +31,7 @@ impl Verb {
             "approve" => Ok(Self::Approve),
             "decline" => Ok(Self::Decline),
             "withdraw" => Ok(Self::Withdraw),
-            _ => Err(Status::not_found("there is no such page")),
+            _ => Err(Status::not_found(t::NO_SUCH_PAGE)),
         }
     }
 
@@ -45,17 +45,25 @@ impl Verb {
 
     fn label(self) -> &'static str {
         match self {
-            Self::Approve => "Approve",
-            Self::Decline => "Decline",
-            Self::Withdraw => "Withdraw",
+            Self::Approve => t::APPROVE,
+            Self::Decline => t::DECLINE,
+            Self::Withdraw => t::WITHDRAW,
+        }
+    }
+
+    fn question(self, action: &str) -> Safe<String> {
+        match self {
+            Self::Approve => t::inbox::approve_this(action),
+            Self::Decline => t::inbox::decline_this(action),
+            Self::Withdraw => t::inbox::withdraw_this(action),
         }
     }
 
     fn undone(self) -> &'static str {
         match self {
-            Self::Approve => "Not approved",
-            Self::Decline => "Not declined",
-            Self::Withdraw => "Not withdrawn",
+            Self::Approve => t::inbox::NOT_APPROVED,
+            Self::Decline => t::inbox::NOT_DECLINED,
+            Self::Withdraw => t::inbox::NOT_WITHDRAWN,
         }
     }
 
@@ -79,7 +87,7 @@ struct Confirm {
     /// The decision that an approval would lead to.
     would_be: Option<WouldBe>,
     /// The effect of this person's approval.
-    effect: Option<String>,
+    effect: Option<Safe<String>>,
     /// What to do where it would only make the request void.
     advice: String,
     /// Warnings about other requests.
@@ -129,7 +137,7 @@ async fn confirmation(
     if verb == Verb::Approve {
         let shown = Shown::now(&approval, view.now, reviewed(query));
         if shown.lacks_review(&approval, view.now) {
-            return Ok(differs(view, &approval, &shown, None, "Nothing was done"));
+            return Ok(differs(view, &approval, &shown, None, t::NOT_DONE));
         }
     }
     form(view, verb, &approval, StatusCode::OK, None, String::new()).await
@@ -144,7 +152,7 @@ fn waits(view: &View, approval: &Approval) -> bool {
 fn rule(view: &View, verb: Verb, approval: &Approval) -> Option<String> {
     if verb == Verb::Withdraw {
         let may = view.may(rpc::WITHDRAW_APPROVAL);
-        return (!may).then(|| "your role does not decide requests".to_owned());
+        return (!may).then(|| t::inbox::ROLE_DECIDES_NONE.to_owned());
     }
     other_person(approval).map(|other| other.rule)
 }
@@ -207,7 +215,7 @@ async fn acted(view: &View, id: &str, verb: Verb, form: &Pairs) -> Result<Respon
     let approval = read(view, id).await?;
     let text = form.text("text").trim().to_owned();
     if verb.needs_reason() && text.is_empty() {
-        let problem = Some("Say why, for the record and for whoever asked.");
+        let problem = Some(t::inbox::NEEDS_REASON);
         return self::form(view, verb, &approval, StatusCode::BAD_REQUEST, problem, text).await;
     }
     // The API compares state and digest. Only this page knows the shown expiry and findings.
@@ -223,7 +231,7 @@ async fn acted(view: &View, id: &str, verb: Verb, form: &Pairs) -> Result<Respon
     }
     // A decline ends the request with a reason.
     if verb == Verb::Approve && would_be_void(&approval, view.now) {
-        let problem = Some("It would be denied now: an approval would only make the request void.");
+        let problem = Some(t::inbox::WOULD_BE_VOID);
         return self::form(view, verb, &approval, StatusCode::CONFLICT, problem, text).await;
     }
     let sent = send(view, verb, id, text, &shown, form.text("key")).await;

@@ -12,7 +12,8 @@ pub(crate) struct Act {
     /// `You`, of the person who reads it.
     pub(crate) name: String,
     pub(crate) role: String,
-    pub(crate) verb: &'static str,
+    /// Who did it, and what.
+    pub(crate) sentence: Safe<String>,
     pub(crate) own_interest: bool,
     pub(crate) comment: Option<String>,
     pub(crate) at: Option<Moment>,
@@ -38,16 +39,17 @@ pub(super) fn last(view: &View, approval: &Approval) -> Option<Act> {
 
 fn answer(view: &View, act: &ApprovalAct) -> Act {
     let is_own = act.by == view.caller.identity();
+    let name = if is_own { t::inbox::YOU.to_owned() } else { act.name.clone() };
     Act {
-        name: if is_own { "You".to_owned() } else { act.name.clone() },
         role: act.role.clone(),
-        verb: match act.verdict.as_str() {
-            "approve" => "approved",
-            "decline" => "declined",
-            "withdraw" => "withdrew it",
-            "reopen" => "reopened it: the agent may ask again",
-            _ => "acted",
+        sentence: match act.verdict.as_str() {
+            "approve" => t::inbox::approved(&name),
+            "decline" => t::inbox::declined(&name),
+            "withdraw" => t::inbox::withdrew(&name),
+            "reopen" => t::inbox::reopened(&name),
+            _ => t::inbox::acted(&name),
         },
+        name,
         own_interest: act.self_,
         comment: act.comment.clone(),
         at: Moment::of_time(act.at, view.now),
@@ -55,21 +57,21 @@ fn answer(view: &View, act: &ApprovalAct) -> Act {
 }
 
 /// Who asked: a key by what people call it, where the role may read keys.
-pub(crate) async fn askers(view: &View, approval: &Approval) -> Vec<String> {
+pub(crate) async fn askers(view: &View, approval: &Approval) -> Vec<Safe<String>> {
     some_at_once(approval.requested_by.iter().map(|who| asker(view, who))).await
 }
 
-async fn asker(view: &View, asker: &Asker) -> String {
+async fn asker(view: &View, asker: &Asker) -> Safe<String> {
     if asker.kind != "api_key" {
         let name = asker.id.split_once('|').map_or(asker.id.as_str(), |(_, subject)| subject);
-        return format!("person {name}");
+        return t::inbox::person(name);
     }
     if view.may(rpc::GET_API_KEY) {
         let request = GetApiKeyRequest { id: asker.id.clone() };
         let read = view.calls.call(&request).await;
         if let Ok(key) = read {
-            return format!("API key “{}” ({})", key.label, asker.id);
+            return t::inbox::api_key_named(key.label, &asker.id);
         }
     }
-    format!("API key {}", asker.id)
+    t::inbox::api_key(&asker.id)
 }

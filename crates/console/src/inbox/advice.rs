@@ -5,8 +5,6 @@ use authority_model::proto::{approval::Approval, registry::GetPrincipalRequest};
 use super::would_be::WouldBe;
 use crate::kit::prelude::*;
 
-const WAIT: &str = "Wait until the reason is gone, or decline it.";
-
 /// The advice if an approval would only make the request void; otherwise empty.
 pub(super) async fn advice(view: &View, approval: &Approval, would_be: Option<&WouldBe>) -> String {
     let Some(would_be) = would_be.filter(|would_be| would_be.voids()) else {
@@ -15,30 +13,19 @@ pub(super) async fn advice(view: &View, approval: &Approval, would_be: Option<&W
     let agent = short(&approval.subject);
     match would_be.code.as_str() {
         "subject_suspended" => of_state(agent, &state(view, &approval.subject).await),
-        "subject_unknown" => format!("{agent} no longer exists. Decline the request."),
-        "delegation_revoked" => {
-            "A revoked delegation does not come back. Decline it, unless the agent is given \
-                                 another one."
-                .to_owned()
-        }
-        "delegation_expired" => {
-            "Decline it, unless the delegation is prolonged or the agent is given another one."
-                .to_owned()
-        }
-        _ => WAIT.to_owned(),
+        "subject_unknown" => t::inbox::agent_gone(agent),
+        "delegation_revoked" => t::inbox::DELEGATION_REVOKED.to_owned(),
+        "delegation_expired" => t::inbox::DELEGATION_EXPIRED.to_owned(),
+        _ => t::inbox::WAIT.to_owned(),
     }
 }
 
 fn of_state(agent: &str, state: &str) -> String {
     match state {
-        "revoked" => {
-            format!("{agent} is revoked, and that is final: waiting does not help. Decline it.")
-        }
-        "suspended" => {
-            format!("{agent} is suspended. Wait until it is active again, or decline it.")
-        }
-        "pending" => format!("{agent} is not active yet. Wait until it is, or decline it."),
-        _ => WAIT.to_owned(),
+        "revoked" => t::inbox::agent_revoked(agent),
+        "suspended" => t::inbox::agent_suspended(agent),
+        "pending" => t::inbox::agent_pending(agent),
+        _ => t::inbox::WAIT.to_owned(),
     }
 }
 
@@ -57,6 +44,6 @@ mod tests {
     fn nobody_is_told_to_wait_for_what_is_final() {
         assert!(of_state("bank-bot", "revoked").contains("waiting does not help"));
         assert!(of_state("bank-bot", "suspended").contains("Wait until it is active again"));
-        assert_eq!(of_state("bank-bot", ""), WAIT);
+        assert_eq!(of_state("bank-bot", ""), t::inbox::WAIT);
     }
 }

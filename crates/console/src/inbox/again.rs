@@ -37,10 +37,9 @@ pub(super) fn is_needed(problem: &Problem) -> bool {
 /// The page that explains the new sign-in. It has a link, because the form's content security
 /// policy forbids a redirect to another origin.
 pub(super) fn page_for(view: &View, id: &str, message: &str, undone: &str) -> Response {
-    let frame = view.frame("Sign in again to approve", Section::Approvals);
-    let text = format!("Nothing was done. Reason: {message}.");
+    let frame = view.frame(t::inbox::SIGN_IN_TO_APPROVE, Section::Approvals);
     let again = Again {
-        frame: frame.failed(undone, text, None),
+        frame: frame.failed(undone, t::not_done_because(message), None),
         id: id.to_owned(),
         sign_in: sign_in(view, id),
     };

@@ -8,11 +8,11 @@ use authority_model::{
 use prost::Message;
 
 use super::{
-    acts::{Act, acts, last},
+    acts::{Act, acts, askers, last},
+    advice::advice,
     again,
-    around::Around,
     finding::{Finding, approve_path, findings},
-    history::Past,
+    history::{Past, history, requests},
     lapsed::Lapsed,
     next::{Next, next},
     presented::Warning,
@@ -65,7 +65,7 @@ struct ApprovalPage {
     authority: Option<Authority>,
     would_be: Option<WouldBe>,
     /// The effect of this person's approval.
-    effect: Option<String>,
+    effect: Option<Safe<String>>,
     /// If it is approved, and the agent would not be allowed with it now.
     useless: Option<WouldBe>,
     /// Whether that is not known now.
@@ -77,7 +77,7 @@ struct ApprovalPage {
     acts: Vec<Act>,
     /// The answer that ended it.
     last: Option<Act>,
-    asked_by: Vec<String>,
+    asked_by: Vec<Safe<String>>,
     earlier: Vec<Earlier>,
     /// Earlier requests of the agent for the same action that people declined.
     declined_before: Vec<Earlier>,
@@ -91,8 +91,8 @@ struct ApprovalPage {
     used_by: Option<String>,
     /// The address of the second step of an approval. It names the findings that this page shows.
     approve: String,
-    /// The people who are missing, if this person has approved.
-    missing_people: Option<String>,
+    /// How many people are missing, if this person has approved.
+    missing_people: Option<i32>,
     /// `None` if this person can act, or has approved.
     other_person: Option<OtherPerson>,
     /// If the tenant requires it of them now.
@@ -124,21 +124,27 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
     }
     let summary = Summary::of(&approval, view.now);
     let would_be = WouldBe::of(&approval, view.now);
-    let around = Around::of(view, &approval, would_be.as_ref()).await;
+    let (authority, names, asked_by, requests, history, advice, lapsed) = tokio::join!(
+        Authority::if_any(view, approval.authority.as_ref()),
+        Names::of(view, vec![approval.subject.clone()]),
+        askers(view, &approval),
+        requests(view, &approval),
+        history(view, &approval),
+        advice(view, &approval, would_be.as_ref()),
+        Lapsed::of(view, &approval),
+    );
     let question = approval.request.as_ref().map(|request| &request.0);
     let findings = findings(&approval, view.now);
-    let warnings = Warning::all(&approval, &[], view.now);
     let useless = WouldBe::useless(&approval, view.now);
     let is_uncertain = summary.state.word == "approved" && approval.would_be.is_none();
     // Only a principal that there is can be stopped.
-    let known = around.agent_name.as_ref().map_or("", |_| approval.subject.as_str());
+    let known = names.get(&approval.subject).map_or("", |_| approval.subject.as_str());
     let frame = view.frame(summary.line(), Section::Approvals);
-    let next = if did.is_empty() { None } else { next(view).await };
     let shown = ApprovalPage {
-        next,
+        next: if did.is_empty() { None } else { next(view).await },
         frame: frame.stopping("subject", known, &summary.agent),
         version: hex::encode(sha256(&approval.encode_to_vec())),
-        agent_name: around.agent_name,
+        agent_name: names.get(&approval.subject).map(str::to_owned),
         done: text::done(did, &approval.state)
             .filter(|_| has_acted(view, &approval) && useless.is_none() && !is_uncertain),
         arguments: question.map(arguments).unwrap_or_default(),
@@ -152,15 +158,15 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         would_be,
         useless,
         is_uncertain,
-        advice: around.advice,
-        lapsed: around.lapsed,
+        advice,
+        lapsed,
         acts: acts(view, &approval),
-        asked_by: around.asked_by,
+        asked_by,
         earlier: earlier(view, &approval.earlier),
         declined_before: earlier(view, &approval.declined_before),
-        warnings,
-        requests: around.requests,
-        history: around.history,
+        warnings: Warning::all(&approval, &[], view.now),
+        requests,
+        history,
         missing_people: missing_people(&approval),
         other_person: other_person(&approval),
         last: last(view, &approval),
@@ -171,7 +177,7 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         nobody_eligible: approval.eligible.as_deref() == Some("none"),
         may_withdraw: summary.state.word == ApprovalState::Approved.to_string()
             && view.may(rpc::WITHDRAW_APPROVAL),
-        authority: around.authority,
+        authority,
         tool: approval.tool,
         purpose: approval.purpose,
         policies: approval.policies,

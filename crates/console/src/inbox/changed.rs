@@ -69,21 +69,22 @@ impl Shown {
         let summary = Summary::of(now, view.now);
         let expires = summary.expires.map(|at| at.exact).unwrap_or_default();
         let version = now.presentation_version.as_str();
-        let digest = if now.request.is_some() { now.request_digest.as_str() } else { "erased" };
+        let digest =
+            if now.request.is_some() { now.request_digest.as_str() } else { t::inbox::ERASED };
         let members = [
-            ("Request", self.request_digest.as_str(), digest),
-            ("How it is shown", self.presentation_version.as_str(), version),
-            ("State", self.state.as_str(), summary.state.word.as_str()),
-            ("Expires", self.expires.as_str(), expires.as_str()),
-            ("Approvals", self.progress.as_str(), summary.progress.as_str()),
+            (t::REQUEST, self.request_digest.as_str(), digest),
+            (t::inbox::HOW_SHOWN, self.presentation_version.as_str(), version),
+            (t::STATE, self.state.as_str(), summary.state.word.as_str()),
+            (t::EXPIRES, self.expires.as_str(), expires.as_str()),
+            (t::APPROVALS, self.progress.as_str(), summary.progress.as_str()),
         ];
         let members =
             members.into_iter().filter(|(_, then, now)| then != now).map(|(name, then, now)| {
                 Difference { name, then: then.to_owned(), now: now.to_owned() }
             });
         let new = self.not_reviewed(now, view.now).into_iter().map(|found| Difference {
-            name: "To review",
-            then: "not shown".to_owned(),
+            name: t::inbox::TO_REVIEW,
+            then: t::inbox::NOT_SHOWN.to_owned(),
             now: found.line(),
         });
         members.chain(new).collect()
@@ -137,11 +138,10 @@ pub(super) fn differs(
     undone: &'static str,
 ) -> Response {
     let text = match message {
-        Some(text) => format!("Nothing was done. Reason: {text}."),
-        None => "Nothing was done. The request differs from the one on the page, or was not opened in this session."
-            .to_owned(),
+        Some(reason) => t::not_done_because(reason),
+        None => t::inbox::DIFFERS.to_owned(),
     };
-    let frame = view.frame("This has changed", Section::Approvals);
+    let frame = view.frame(t::HAS_CHANGED, Section::Approvals);
     let changed = Changed {
         frame: frame.failed(undone, text, None),
         id: approval.id.clone(),

@@ -32,8 +32,16 @@ impl Finding {
     /// The finding as a sentence, for the list of changes.
     pub(super) fn line(&self) -> String {
         match &self.since {
-            Some(since) => format!("{}: {}, since {}", self.name, self.drift, since.shown),
-            None => format!("{}: {}", self.name, self.drift),
+            Some(since) => t::inbox::found_since(&self.name, &self.drift, &since.shown),
+            None => t::inbox::found(&self.name, &self.drift),
+        }
+    }
+
+    /// The finding as a sentence of a page.
+    pub(super) fn marked(&self) -> Safe<String> {
+        match &self.since {
+            Some(since) => t::inbox::finding_since(&self.name, &self.drift, since.time()),
+            None => t::inbox::finding(&self.name, &self.drift),
         }
     }
 }

@@ -9,8 +9,8 @@ use authority_model::proto::{
 use super::{request::translated, summary::Summary};
 use crate::kit::{
     prelude::*,
-    show::decided_amount,
-    text::{self, outcome},
+    show::{decided_amount, decided_reason},
+    text::outcome,
 };
 
 /// The number of decisions that are read, and the number of decisions and requests that are shown.
@@ -70,7 +70,7 @@ fn past(view: &View, decided: DecisionSummary) -> Past {
     Past {
         amount: decided_amount(&decided),
         word: outcome(decided.decision),
-        reason: text::reason(&decided.reason_code),
+        reason: decided_reason(&decided),
         at: Moment::of_time(decided.evaluated_at, view.now),
         id: decided.decision_id,
     }

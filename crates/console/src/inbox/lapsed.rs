@@ -35,7 +35,7 @@ async fn change(view: &View, approval: &Approval, by: &ApprovalPolicy) -> Option
     let policy = match view.calls.call(&request).await {
         Ok(policy) => policy,
         Err(status) if is_absent(&status) => {
-            return Some(format!("The policy “{name}” no longer exists."));
+            return Some(t::inbox::policy_gone(name));
         }
         Err(_) => return None,
     };
@@ -44,13 +44,12 @@ async fn change(view: &View, approval: &Approval, by: &ApprovalPolicy) -> Option
     let ended = Moment::of_time(policy.effective_until, view.now).filter(|end| end.past);
     match policy.state.as_deref() {
         Some("active") => {}
-        Some("retired") => return Some(format!("The policy “{name}” was retired.")),
-        _ => return Some(format!("The policy “{name}” is no longer in force.")),
+        Some("retired") => return Some(t::inbox::policy_retired(name)),
+        _ => return Some(t::inbox::policy_not_in_force(name)),
     }
     if let Some(end) = ended {
-        return Some(format!("The policy “{name}” ended on {}.", end.shown));
+        return Some(t::inbox::policy_ended(name, end.shown));
     }
     let activated = activated.filter(|at| asked.is_some_and(|asked| *at > asked))?;
-    let at = Moment::of(activated, view.now);
-    Some(format!("The policy “{name}” was activated on {}, after this was asked.", at.shown))
+    Some(t::inbox::policy_activated(name, Moment::of(activated, view.now).shown))
 }

@@ -7,7 +7,7 @@ use super::{
     summary::{State, Summary},
     would_be::would_be_void,
 };
-use crate::kit::view::View;
+use crate::{kit::view::View, texts as t};
 
 /// The requests left out of a common approval.
 #[derive(Default)]
@@ -26,6 +26,14 @@ pub(super) struct Over {
     pub(super) summary: Summary,
     /// The person who gave the last answer, if any.
     pub(super) by: Option<String>,
+}
+
+impl Over {
+    /// Its state, and who answered.
+    pub(super) fn state(&self) -> String {
+        let state = self.summary.state.label;
+        self.by.as_ref().map_or(state.to_owned(), |name| t::inbox::state_by(state, name))
+    }
 }
 
 impl LeftOut {
@@ -68,8 +76,7 @@ pub(super) fn why_alone(view: &View, approval: &Approval) -> Option<&'static str
         return None;
     }
     if would_be_void(approval, view.now) {
-        return Some("It would be denied now. An approval would only make it void");
+        return Some(t::inbox::DENIED_ALONE);
     }
-    needs_review(view, approval)
-        .then_some("It needs a review: open it, and approve it on its own page")
+    needs_review(view, approval).then_some(t::inbox::REVIEW_ALONE)
 }

@@ -47,8 +47,8 @@ struct Inbox {
     /// The requests that this person may decide, all that wait, and alike ones in groups.
     links: Vec<ListLink>,
     sorting: Sorting,
-    /// What the requests of this page are among all: `end first`.
-    first: &'static str,
+    /// The order of the list, in words.
+    order: &'static str,
     is_filtered: bool,
     shows_pending: bool,
     /// Whether the list has only the requests that this person may decide.
@@ -95,15 +95,20 @@ async fn listed(view: &View, query: &Pairs, problem: Option<String>) -> Result<R
     let items: Vec<Item> =
         found.approvals.iter().map(|approval| Item::of(view, query, approval)).collect();
     let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-    let frame = view.frame("Approvals", Section::Approvals);
+    let frame = view.frame(t::APPROVALS, Section::Approvals);
     let here = total(&found);
+    let count = here.unwrap_or(items.len());
     let inbox = Inbox {
         frame: match problem {
-            Some(text) => frame.failed("Nothing was approved", format!("{text}."), None),
+            Some(text) => frame.failed(t::inbox::NONE_APPROVED, format!("{text}."), None),
             None => frame,
         },
         shown: items.len(),
-        count: counted(here.unwrap_or(items.len()), "request", "requests"),
+        count: match (shows_pending, request.for_me) {
+            (true, true) => t::inbox::waiting_for_you(count),
+            (true, false) => t::inbox::waiting(count),
+            (false, _) => t::requests(count),
+        },
         any_selectable: items.iter().any(Item::can_be_selected),
         groups: Group::of(items, &list),
         states: Choice::of_list(&STATES, request.state.as_deref().unwrap_or_default()),
@@ -114,11 +119,11 @@ async fn listed(view: &View, query: &Pairs, problem: Option<String>) -> Result<R
         chips: list.chips(chip),
         links: links(&list, request.for_me, [here, other], ticks),
         sorting: Sorting {
-            by_amount: list.link("Amount", "sort", "amount"),
-            by_age: list.link("Asked", "sort", "age"),
-            by_expiry: list.link("Ends", "sort", ""),
+            by_amount: list.link(t::AMOUNT, "sort", "amount"),
+            by_age: list.link(t::ASKED, "sort", "age"),
+            by_expiry: list.link(t::ENDS, "sort", ""),
         },
-        first: first(request.order.as_deref()),
+        order: order(request.order.as_deref()),
         is_filtered: !list.chips(chip).is_empty(),
         shows_pending,
         yours: request.for_me,
@@ -139,19 +144,19 @@ fn address(query: &Pairs) -> ListAddress {
 fn chip(name: &str, value: &str) -> Option<String> {
     match name {
         "state" if value != "pending" => Some(text::state(value).to_owned()),
-        "agent" => Some(format!("Agent: {}", short(value))),
-        "action" => Some(format!("Action: {value}")),
+        "agent" => Some(t::agent_named(short(value))),
+        "action" => Some(t::action_named(value)),
         _ => None,
     }
 }
 
-/// The place of a page's requests among all, in the order of the API.
-fn first(order: Option<&str>) -> &'static str {
+/// The words for an order of the API.
+fn order(order: Option<&str>) -> &'static str {
     match order {
-        Some("expiry") => "end first",
-        Some("amount") => "have the largest amounts",
-        Some("oldest") => "are the oldest",
-        _ => "are the newest",
+        Some("expiry") => t::inbox::END_FIRST,
+        Some("amount") => t::inbox::LARGEST_FIRST,
+        Some("oldest") => t::inbox::OLDEST_FIRST,
+        _ => t::inbox::NEWEST_FIRST,
     }
 }
 
@@ -166,15 +171,15 @@ fn links(
     let is_grouped = list.members().iter().any(|(name, _)| name == "group");
     let group = ListLink {
         chosen: is_grouped,
-        ..list.link("Group alike", "group", if is_grouped { "" } else { "yes" })
+        ..list.link(t::inbox::GROUP_ALIKE, "group", if is_grouped { "" } else { "yes" })
     };
     if !may_act {
         return vec![group];
     }
     let [mine, all] = if yours { [here, other] } else { [other, here] };
     vec![
-        list.link("Yours to decide", "yours", "yes").counted(mine),
-        list.link("All that wait", "yours", "").counted(all),
+        list.link(t::inbox::YOURS, "yours", "yes").counted(mine),
+        list.link(t::inbox::ALL_WAITING, "yours", "").counted(all),
         group,
     ]
 }

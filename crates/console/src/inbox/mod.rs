@@ -9,7 +9,6 @@ mod acts;
 mod advice;
 mod again;
 mod approval;
-mod around;
 mod changed;
 mod finding;
 mod history;

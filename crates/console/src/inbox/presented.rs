@@ -137,8 +137,8 @@ impl Presented {
     /// The facts that a payee or an account is new. These are not warnings.
     pub(crate) fn first_uses(&self) -> Vec<&'static str> {
         let sentence = |role: &String| match role.as_str() {
-            "payee" => Some("No approved request to this payee in 90 days."),
-            "account" => Some("No approved request to this account in 90 days."),
+            "payee" => Some(t::inbox::FIRST_TO_PAYEE),
+            "account" => Some(t::inbox::FIRST_TO_ACCOUNT),
             _ => None,
         };
         self.first_to.iter().filter_map(sentence).collect()
@@ -165,7 +165,7 @@ impl Warning {
     /// The warnings about a request. `selected` are the ids of a common selection.
     pub(crate) fn all(approval: &Approval, selected: &[&str], now: DateTime<Utc>) -> Vec<Self> {
         let partly = approval.partly_compared.then(|| Self {
-            text: "It has so many payees, accounts or documents that only some were compared.",
+            text: t::inbox::PARTLY_COMPARED,
             requests: Vec::new(),
             more: 0,
         });
@@ -195,9 +195,9 @@ impl Warning {
 
 fn sentence(reason: &str) -> &'static str {
     match reason {
-        "document_again" => "This document is in another request. It may be paid twice.",
-        "new_account" => "This payee is known with another account.",
-        "shared_account" => "This account is known under another payee.",
-        _ => "Another request is similar.",
+        "document_again" => t::inbox::DOCUMENT_AGAIN,
+        "new_account" => t::inbox::NEW_ACCOUNT,
+        "shared_account" => t::inbox::SHARED_ACCOUNT,
+        _ => t::inbox::SIMILAR,
     }
 }

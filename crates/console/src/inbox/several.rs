@@ -34,7 +34,6 @@ struct Item {
 struct Several {
     frame: Frame,
     items: Vec<Item>,
-    count: String,
     agent: String,
     action: String,
     sums: Vec<Amount>,
@@ -61,7 +60,7 @@ struct Outcome {
 #[template(path = "several_done.html")]
 struct SeveralDonePage {
     frame: Frame,
-    count: String,
+    heading: String,
     /// How many of them wait for more people.
     still: usize,
     outcomes: Vec<Outcome>,
@@ -87,8 +86,7 @@ async fn confirmation(view: &View, query: &Pairs) -> Result<Response, Status> {
     let mut sums = Sums::default();
     amounts.for_each(|amount| sums.add(amount));
     let several = Several {
-        frame: view.frame("Approve several", Section::Approvals),
-        count: counted(items.len(), "request", "requests"),
+        frame: view.frame(t::inbox::APPROVE_SEVERAL, Section::Approvals),
         selected: ids.len(),
         agent,
         action,
@@ -138,33 +136,31 @@ fn invalid(text: &str) -> Status {
 /// The requests, if they can be answered together: at least one, and in this order.
 async fn together(view: &View, ids: &[&str]) -> Result<Vec<Approval>, Status> {
     if ids.is_empty() {
-        return Err(invalid(
-            "no request was selected; open those that you want to approve, then select them",
-        ));
+        return Err(invalid(t::inbox::NONE_SELECTED));
     }
     if ids.len() > MOST {
-        return Err(invalid("at most 20 requests are approved at once; select fewer"));
+        return Err(invalid(t::inbox::TOO_MANY));
     }
     if (1..ids.len()).any(|at| ids[..at].contains(&ids[at])) {
-        return Err(invalid("a request is named twice; select each once"));
+        return Err(invalid(t::inbox::TWICE));
     }
     let reads: Vec<_> = ids.iter().map(|id| read(view, id)).collect();
     let approvals: Vec<Approval> = stream::iter(reads).buffered(READS).try_collect().await?;
     if !approvals.iter().all(|approval| is_opened(view, approval)) {
-        return Err(invalid("a request was not opened in this session; open it, then select it"));
+        return Err(invalid(t::inbox::NOT_OPENED));
     }
     let first = &approvals[0];
     let alike =
         |other: &Approval| (&other.subject, &other.action) == (&first.subject, &first.action);
     if !approvals.iter().all(alike) {
-        return Err(invalid("requests of several agents or actions are not approved at once"));
+        return Err(invalid(t::inbox::NOT_ALIKE));
     }
     Ok(approvals)
 }
 
 /// Approves exactly the requests that the page had, by id, digest and version of the presentation.
 pub(super) async fn act(Posted { view, form }: Posted) -> Response {
-    view.answer_act("Nothing was approved", acted(&view, &form).await)
+    view.answer_act(t::inbox::NONE_APPROVED, acted(&view, &form).await)
 }
 
 /// The API checks whether a request is still pending, with an idempotency key for each request. A
@@ -186,17 +182,17 @@ async fn acted(view: &View, form: &Pairs) -> Result<Response, Status> {
     let done = outcomes.iter().filter(|outcome| outcome.approved).count();
     let waits = |outcome: &&Outcome| outcome.approved && outcome.summary.state.is_pending;
     let still = outcomes.iter().filter(waits).count();
-    let all = counted(outcomes.len(), "request", "requests");
-    let count = format!("{done} of {all}");
-    let mut frame = view.frame(format!("Approved {count}"), Section::Approvals);
+    let all = outcomes.len();
+    let heading = t::inbox::approved_of(all, done);
+    let mut frame = view.frame(&heading, Section::Approvals);
     let mut status = StatusCode::OK;
-    if done < outcomes.len() {
-        let heading = format!("Not approved: {} of {all}", outcomes.len() - done);
-        frame = frame.failed(heading, "They are listed first, each with the reason.", None);
+    if done < all {
+        let failed = t::inbox::not_approved_of(all, all - done);
+        frame = frame.failed(failed, t::inbox::LISTED_FIRST, None);
         status = StatusCode::CONFLICT;
     }
     let next = next(view).await;
-    Ok(page(status, &SeveralDonePage { frame, count, still, outcomes, next }))
+    Ok(page(status, &SeveralDonePage { frame, heading, still, outcomes, next }))
 }
 
 /// Approves one request, number `number` in the form.

@@ -31,11 +31,13 @@ pub(crate) struct Summary {
     pub(super) why: String,
     pub(super) asked: Option<Moment>,
     pub(super) expires: Option<Moment>,
+    /// The time until which the same request is denied, if it was declined.
+    denied_until: Option<Moment>,
     pub(super) state: State,
     /// How many people must approve, as the request was opened.
     pub(super) needed: i32,
-    /// Whether as many have.
-    is_met: bool,
+    /// How many have.
+    given: i32,
     /// `1 of 2 approvals`.
     pub(super) progress: String,
     /// Roles that the approvers must include.
@@ -91,10 +93,11 @@ impl Summary {
             why: why(approval),
             asked: Moment::of_time(approval.created_at, now),
             expires: Moment::of_time(approval.expires_at, now),
+            denied_until: Moment::of_time(approval.declined_until, now),
             state: State::of(approval, now),
             needed: approval.needed,
-            is_met: approval.given >= approval.needed,
-            progress: progress(approval),
+            given: approval.given,
+            progress: t::inbox::given(approval.needed, approval.given),
             roles: approval.roles.join(", "),
             request_digest: approval.request_digest.clone(),
         }
@@ -109,21 +112,27 @@ impl Summary {
     pub(super) fn fate(&self) -> String {
         let at = self.expires.as_ref().map(|at| at.shown.as_str()).unwrap_or_default();
         match self.state.word.as_str() {
-            "pending" => format!("If nobody decides it by {at}, it expires, and nothing is done."),
-            "approved" => format!("The agent may do it once, until {at}. Unused, it expires then."),
-            "expired" if self.is_met => {
-                format!("It expired on {at}: it was approved, and the agent did not use it.")
-            }
-            "expired" => format!("It expired on {at}: it was not decided and had no effect."),
-            "declined" => "The agent may not do it. Asking again opens a new request.".to_owned(),
-            "used" => "The agent was allowed to do it, once.".to_owned(),
+            "pending" => t::inbox::ends_undecided(at),
+            "approved" => t::inbox::usable_until(at),
+            "expired" if self.given >= self.needed => t::inbox::expired_unused(at),
+            "expired" => t::inbox::expired_undecided(at),
+            "declined" => match &self.denied_until {
+                Some(until) => t::inbox::denied_until(&until.shown),
+                None => t::inbox::WAS_DECLINED.to_owned(),
+            },
+            "used" => t::inbox::WAS_USED.to_owned(),
             _ => String::new(),
         }
     }
 
     /// `1 of 2`.
-    pub(super) fn given_of_needed(&self) -> &str {
-        self.progress.rsplit_once(' ').map_or(&self.progress, |(numbers, _)| numbers)
+    pub(super) fn given_of_needed(&self) -> String {
+        t::inbox::given_of(self.given, self.needed)
+    }
+
+    /// The heading of the reason why it was held.
+    pub(super) fn why_heading(&self) -> &'static str {
+        if self.state.is_pending { t::inbox::WHY_WAITS } else { t::inbox::WHY_HELD }
     }
 
     /// In one line, for a page's title.
@@ -145,17 +154,12 @@ fn why(approval: &Approval) -> String {
     if policies.is_empty() {
         return sentence;
     }
-    let held = format!("Held by {}", policies.join("; "));
+    let held = t::held_by(policies.join("; "));
     match Reason::from_word(&approval.reason_code) {
         // The policies are more specific than these codes.
         Some(Reason::Own(_) | Reason::ApprovalThresholdBreach) | None => held,
         Some(_) => format!("{sentence}. {held}"),
     }
-}
-
-fn progress(approval: &Approval) -> String {
-    let noun = if approval.needed == 1 { "approval" } else { "approvals" };
-    format!("{} of {} {noun}", approval.given, approval.needed)
 }
 
 /// Whether the question was erased.

@@ -2,7 +2,7 @@
 
 use authority_model::proto::approval::{Approval, Ineligibility};
 
-use crate::kit::show::short;
+use crate::{kit::show::short, texts as t};
 
 /// The code of the reason that the person has approved already.
 const ACTED: &str = "acted_already";
@@ -23,23 +23,20 @@ pub(super) fn other_person(approval: &Approval) -> Option<OtherPerson> {
     let why = approval.ineligibility.as_ref().filter(|why| why.reason != ACTED)?;
     let agent = short(&approval.subject);
     let rule = match why.reason.as_str() {
-        "owner" => format!("you own {agent}, or an agent in its chain of delegations"),
-        "delegator" => format!("you are a delegator in {agent}'s chain of delegations"),
-        "key_maker" => "it was asked with an API key that you created or rotated".to_owned(),
-        "asker" => "you asked this".to_owned(),
+        "owner" => t::inbox::you_own(agent),
+        "delegator" => t::inbox::you_delegate(agent),
+        "key_maker" => t::inbox::YOUR_KEY.to_owned(),
+        "asker" => t::inbox::YOU_ASKED.to_owned(),
         _ => why.rule.clone(),
     };
     Some(OtherPerson { rule, remedy: why.remedy.clone(), roles: roles(why) })
 }
 
-/// The people who are missing after this person's approval: `one more person`. `None` if the person
-/// has not approved.
-pub(super) fn missing_people(approval: &Approval) -> Option<String> {
+/// How many people are missing after this person's approval: at least one. `None` if the person has
+/// not approved.
+pub(super) fn missing_people(approval: &Approval) -> Option<i32> {
     approval.ineligibility.as_ref().filter(|why| why.reason == ACTED)?;
-    Some(match approval.needed - approval.given {
-        ..=1 => "one more person".to_owned(),
-        more => format!("{more} more people"),
-    })
+    Some((approval.needed - approval.given).max(1))
 }
 
 /// The roles of a tenant in words: `admin, approver or legal`.
@@ -47,7 +44,7 @@ fn roles(why: &Ineligibility) -> String {
     let roles = why.permitted_roles.iter().filter(|role| *role != "owner");
     let roles: Vec<&str> = roles.map(String::as_str).collect();
     match roles.split_last() {
-        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        Some((last, others)) if !others.is_empty() => t::inbox::roles_or(others.join(", "), last),
         _ => roles.join(", "),
     }
 }

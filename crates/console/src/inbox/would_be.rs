@@ -24,7 +24,7 @@ pub(super) struct WouldBe {
     people: i32,
     pub(super) asks_for_more: bool,
     roles: Vec<String>,
-    pub(super) policies: Vec<String>,
+    pub(super) policies: Vec<Safe<String>>,
     effect: Effect,
 }
 
@@ -80,11 +80,21 @@ impl WouldBe {
 
     /// `2 people, legal among them`.
     pub(super) fn in_words(&self) -> String {
-        let people = counted(usize::try_from(self.people).unwrap_or_default(), "person", "people");
+        let people = t::inbox::people(self.people);
         if self.roles.is_empty() {
             return people;
         }
-        format!("{people}, {} among them", self.roles.join(", "))
+        t::inbox::people_with(people, self.roles.join(", "))
+    }
+
+    /// What the decision would be. `needed` people must approve, as the request was opened.
+    pub(super) fn sentence(&self, needed: i32) -> Safe<String> {
+        match self.missing {
+            _ if !self.permits() && !self.voids() => t::inbox::with_all(self.word),
+            2.. => t::inbox::with_more(self.missing, self.word),
+            _ if needed > 1 => t::inbox::with_one_more(self.word),
+            _ => t::inbox::if_approved_now(self.word),
+        }
     }
 
     pub(super) fn voids(&self) -> bool {
@@ -98,17 +108,12 @@ impl WouldBe {
 
     /// The effect of this person's approval, up to the time at which it ends. `None` if approvals
     /// alone would not permit the action.
-    pub(super) fn after_approval(&self, summary: &Summary) -> Option<String> {
-        let then = format!("{} can do this once, until", summary.agent);
-        let then = match self.missing {
-            ..=1 => format!("If you approve, {then}"),
-            2 => format!("If you approve, one more approval is needed. After that, {then}"),
-            more => {
-                let more = more - 1;
-                format!("If you approve, {more} more approvals are needed. After that, {then}")
-            }
-        };
-        self.permits().then_some(then)
+    pub(super) fn after_approval(&self, summary: &Summary) -> Option<Safe<String>> {
+        let until = summary.expires.as_ref().filter(|_| self.permits())?.time();
+        Some(match self.missing {
+            ..=1 => t::inbox::effect(&summary.agent, until),
+            more => t::inbox::effect_after(more - 1, &summary.agent, until),
+        })
     }
 
     pub(super) fn stays_held(&self) -> bool {
@@ -121,8 +126,8 @@ impl WouldBe {
 }
 
 /// What people call a policy that holds a request.
-fn name(policy: &ApprovalPolicy) -> String {
-    policy.name.clone().unwrap_or_else(|| policy.statement.clone())
+fn name(policy: &ApprovalPolicy) -> Safe<String> {
+    t::strong(policy.name.as_ref().unwrap_or(&policy.statement))
 }
 
 /// The number of missing people, at least one for each required role.

@@ -21,6 +21,8 @@ use tonic::{Code, Status};
 use tower::ServiceExt;
 use tracing::Instrument;
 
+use crate::texts as t;
+
 /// The largest answer that is read, in bytes: a page of approvals has at most 2 MiB of contexts.
 const LARGEST: usize = 16 << 20;
 /// The length of a gRPC frame's head: a flag for compression, and the message's length.
@@ -51,7 +53,7 @@ impl Calls {
     /// The token is not a valid header value.
     pub(crate) fn new(api: Router, token: &str, extensions: Extensions) -> Result<Self, Status> {
         let value = HeaderValue::from_str(&format!("Bearer {token}"));
-        let mut token = value.map_err(|_| Status::unauthenticated("the token is not text"))?;
+        let mut token = value.map_err(|_| Status::unauthenticated(t::kit::TOKEN_NOT_TEXT))?;
         token.set_sensitive(true);
         Ok(Self { api, token, extensions })
     }
@@ -99,13 +101,13 @@ impl Calls {
         }
         let mut call = call
             .body(Body::from(framed(request)))
-            .map_err(|_| Status::invalid_argument("a header's value is not text"))?;
+            .map_err(|_| Status::invalid_argument(t::kit::HEADER_NOT_TEXT))?;
         *call.extensions_mut() = self.extensions.clone();
         let (head, body) = self.answer(call).await.into_parts();
         // If there is no message, the status is in the headers.
         succeeded(&head.headers)?;
         let body = Limited::new(body, LARGEST).collect().await;
-        let body = body.map_err(|_| Status::internal("the answer is too large, or was cut off"))?;
+        let body = body.map_err(|_| Status::internal(t::kit::ANSWER_CUT))?;
         if let Some(trailers) = body.trailers() {
             succeeded(trailers)?;
         }
@@ -143,15 +145,13 @@ impl Calls {
         // served.
         let surfaces = self.extensions.get().copied().unwrap_or(Surfaces::NONE);
         if !surfaces.serve(path.split('?').next().unwrap_or_default()) {
-            return Err(Status::permission_denied(
-                "this connection does not serve the export: use an address or a client certificate of its surface",
-            ));
+            return Err(Status::permission_denied(t::kit::EXPORT_NOT_SERVED));
         }
         let call = Request::get(path).header(header::AUTHORIZATION, self.token.clone());
         let call = call.header(header::ACCEPT, accept);
         let mut call = call
             .body(Body::empty())
-            .map_err(|_| Status::invalid_argument("the address is not text"))?;
+            .map_err(|_| Status::invalid_argument(t::kit::ADDRESS_NOT_TEXT))?;
         *call.extensions_mut() = self.extensions.clone();
         let answer = self.answer(call).await;
         if answer.status().is_success() {
@@ -169,7 +169,7 @@ fn refusal(body: &[u8]) -> Status {
     let word = error_body["error"].as_str().unwrap_or_default();
     let known = ErrorCode::ALL.iter().find(|code| code.word() == word);
     let code = known.map_or(Code::Unavailable, |code| code.grpc());
-    let message = error_body["message"].as_str().unwrap_or("the service did not answer");
+    let message = error_body["message"].as_str().unwrap_or(t::kit::NO_ANSWER);
     Status::new(code, message)
 }
 
@@ -207,5 +207,5 @@ fn unframed(frame: &Bytes) -> Result<Bytes, Status> {
 }
 
 fn unreadable() -> Status {
-    Status::internal("the answer is not one gRPC message")
+    Status::internal(t::kit::UNREADABLE_ANSWER)
 }

@@ -2,7 +2,10 @@
 
 use authority_api::identity::CallerKind;
 
-use crate::kit::{assets::VERSION, meanings, menu::Group, query::encoded, rpc, view::View};
+use crate::{
+    kit::{assets::VERSION, meanings, menu::Group, query::encoded, rpc, view::View},
+    texts as t,
+};
 
 /// The sections of pages.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -84,11 +87,11 @@ const OVERVIEW: &str = "/console";
 
 /// The sections, and the operation that each needs.
 const SECTIONS: [(Section, &str, &str, &str); 5] = [
-    (Section::Approvals, "/console/approvals", "Approvals", rpc::LIST_APPROVALS),
-    (Section::Agents, "/console/agents", "Agents", rpc::LIST_PRINCIPALS),
-    (Section::Decisions, "/console/decisions", "Decisions", rpc::LIST_DECISIONS),
-    (Section::Policies, "/console/records/policies", "Policies", rpc::LIST_POLICIES),
-    (Section::Log, "/console/log", "Log", rpc::GET_CHECKPOINT),
+    (Section::Approvals, "/console/approvals", t::APPROVALS, rpc::LIST_APPROVALS),
+    (Section::Agents, "/console/agents", t::AGENTS, rpc::LIST_PRINCIPALS),
+    (Section::Decisions, "/console/decisions", t::DECISIONS, rpc::LIST_DECISIONS),
+    (Section::Policies, "/console/records/policies", t::POLICIES, rpc::LIST_POLICIES),
+    (Section::Log, "/console/log", t::LOG, rpc::GET_CHECKPOINT),
 ];
 
 impl View {
@@ -139,11 +142,11 @@ impl Frame {
 
     fn new(view: &View, title: String, section: Section) -> Self {
         let overview =
-            Link { path: OVERVIEW, label: "Overview", current: section == Section::Overview };
+            Link { path: OVERVIEW, label: t::OVERVIEW, current: section == Section::Overview };
         let links = SECTIONS.iter().filter(|(.., needed)| view.may(needed));
         let links = links.map(|(of, path, label, _)| Link { path, label, current: *of == section });
         let (role, is_owner) = match &view.caller.kind {
-            CallerKind::Owner { .. } => ("owner of the installation".to_owned(), true),
+            CallerKind::Owner { .. } => (t::kit::OWNER_ROLE.to_owned(), true),
             CallerKind::Member { role, .. } => (role.to_string(), false),
             CallerKind::Key { .. } | CallerKind::Anonymous => (String::new(), false),
         };
@@ -175,5 +178,5 @@ impl Frame {
 
 fn stop(view: &View) -> Option<&'static str> {
     let reads = view.may(rpc::LIST_STOP_SIGNALS);
-    reads.then(|| if view.may(rpc::CREATE_STOP_SIGNAL) { "Stop" } else { "Stops" })
+    reads.then(|| if view.may(rpc::CREATE_STOP_SIGNAL) { t::kit::STOP } else { t::kit::STOPS })
 }

@@ -1,5 +1,7 @@
 //! The time of decisions on this node, from its metrics.
 
+use crate::texts as t;
+
 /// The time of calls for decisions since the node started, as upper bounds of the histogram's
 /// buckets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,9 +31,9 @@ impl LatencyShown {
 /// `at most 2.5 ms`.
 fn bound(seconds: Option<f64>) -> String {
     match seconds {
-        Some(seconds) if seconds < 1.0 => format!("at most {} ms", rounded(seconds * 1000.0)),
-        Some(seconds) => format!("at most {} s", rounded(seconds)),
-        None => "more than 10 s".to_owned(),
+        Some(seconds) if seconds < 1.0 => t::kit::at_most_ms(rounded(seconds * 1000.0)),
+        Some(seconds) => t::kit::at_most_s(rounded(seconds)),
+        None => t::kit::OVER_TEN_S.to_owned(),
     }
 }
 

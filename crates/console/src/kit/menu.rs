@@ -1,6 +1,9 @@
 //! The menu: the records that this person may list, by the API's own rules.
 
-use crate::kit::{kinds::KINDS, rpc, view::View};
+use crate::{
+    kit::{kinds::KINDS, rpc, view::View},
+    texts as t,
+};
 
 /// Kinds under one heading.
 pub(crate) struct Group {
@@ -14,25 +17,6 @@ pub(crate) struct Entry {
     pub(crate) about: &'static str,
 }
 
-/// A page of records without a kind.
-struct OwnPage {
-    /// The heading of similar kinds.
-    heading: &'static str,
-    path: &'static str,
-    label: &'static str,
-    about: &'static str,
-    /// The operation that the page calls.
-    needs: &'static str,
-}
-
-const KEYS: OwnPage = OwnPage {
-    heading: "Delegations and keys",
-    path: "/console/keys",
-    label: "Signing keys",
-    about: "The installation's signing keys and their replacement.",
-    needs: rpc::LIST_KEYS,
-};
-
 impl View {
     pub(crate) fn menu(&self) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
@@ -44,10 +28,14 @@ impl View {
                 _ => groups.push(Group { label: kind.area, entries: vec![entry] }),
             }
         }
-        let group = groups.iter_mut().find(|group| group.label == KEYS.heading);
-        if let Some(group) = group.filter(|_| self.may(KEYS.needs)) {
-            let OwnPage { path, label, about, .. } = KEYS;
-            group.entries.push(Entry { path: path.to_owned(), label, about });
+        // Signing keys are not a kind. Their page stands with the keys and delegations.
+        let group = groups.iter_mut().find(|group| group.label == t::kit::DELEGATIONS_AND_KEYS);
+        if let Some(group) = group.filter(|_| self.may(rpc::LIST_KEYS)) {
+            group.entries.push(Entry {
+                path: "/console/keys".to_owned(),
+                label: t::kit::SIGNING_KEYS,
+                about: t::kit::ABOUT_SIGNING_KEYS,
+            });
         }
         groups
     }

@@ -12,7 +12,6 @@ pub(crate) mod kinds;
 pub(crate) mod known_actions;
 pub(crate) mod latency;
 pub(crate) mod lists;
-pub(crate) mod meanings;
 pub(crate) mod menu;
 pub(crate) mod names;
 pub(crate) mod notice;
@@ -23,8 +22,9 @@ pub(crate) mod problem;
 pub(crate) mod query;
 pub(crate) mod rpc;
 pub(crate) mod show;
-pub(crate) mod text;
 pub(crate) mod typed;
 pub(crate) mod unknown_names;
 pub(crate) mod unknown_targets;
 pub(crate) mod view;
+
+pub(crate) use crate::texts::{meanings, words as text};

@@ -4,7 +4,10 @@ use askama::Template;
 use axum::response::Response;
 use http::StatusCode;
 
-use crate::kit::{assets::VERSION, page::page, query::encoded};
+use crate::{
+    kit::{assets::VERSION, page::page, query::encoded},
+    texts as t,
+};
 
 /// A page with a message and a link.
 #[derive(Template)]
@@ -22,20 +25,20 @@ pub(crate) struct Notice {
 
 impl Notice {
     pub(crate) fn new(status: StatusCode, title: &'static str, message: impl Into<String>) -> Self {
-        let link = Some(("/console".to_owned(), "Sign in"));
+        let link = Some(("/console".to_owned(), t::kit::SIGN_IN));
         Self { status, title, message: message.into(), link, onward: None, version: &VERSION }
     }
 
     /// Adds a link to a sign-in that leads to `path`.
     pub(crate) fn again(self, path: &str) -> Self {
-        self.link(&format!("/console/sign-in?to={}", encoded(path)), "Sign in again")
+        self.link(&format!("/console/sign-in?to={}", encoded(path)), t::SIGN_IN_AGAIN)
     }
 
     /// Adds a link to a sign-in as another person, which leads to `path`. The same person would only
     /// return to this page.
     pub(crate) fn for_somebody_else(self, path: &str) -> Self {
         let path = format!("/console/sign-in?to={}&switch=yes", encoded(path));
-        self.link(&path, "Sign in as somebody else")
+        self.link(&path, t::kit::SIGN_IN_AS_OTHER)
     }
 
     pub(crate) fn link(mut self, path: &str, label: &'static str) -> Self {
@@ -49,21 +52,17 @@ impl Notice {
     }
 
     pub(crate) fn foreign_form() -> Self {
-        let text = "The form did not come from a page of your present session, so nothing was changed. Open the \
-                    page again and send it from there.";
-        Self::new(StatusCode::FORBIDDEN, "Nothing was changed", text)
-            .link("/console", "Open the console")
+        Self::new(StatusCode::FORBIDDEN, t::NOT_DONE, t::kit::FOREIGN_FORM)
+            .link("/console", t::kit::OPEN_CONSOLE)
     }
 
     pub(crate) fn ended_session() -> Self {
-        let text = "Your session has ended, so nothing was changed. Sign in and do it again; what you typed is \
-                    still on the page before this one.";
-        Self::new(StatusCode::FORBIDDEN, "Your session has ended", text)
+        Self::new(StatusCode::FORBIDDEN, t::kit::SESSION_ENDED, t::kit::FORM_AFTER_SESSION)
     }
 
     pub(crate) fn unreadable_form(status: StatusCode) -> Self {
-        let text = "The form could not be read, or is larger than 512 KiB, so nothing was changed.";
-        Self::new(status, "Nothing was changed", text).link("/console", "Open the console")
+        Self::new(status, t::NOT_DONE, t::kit::UNREADABLE_FORM)
+            .link("/console", t::kit::OPEN_CONSOLE)
     }
 
     pub(crate) fn response(self) -> Response {

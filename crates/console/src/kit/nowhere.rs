@@ -13,6 +13,7 @@ use tower::ServiceExt;
 use crate::{
     Console,
     kit::{notice::Notice, view::View},
+    texts as t,
 };
 
 pub(crate) async fn nowhere(State(console): State<Console>, request: Request<Body>) -> Response {
@@ -23,11 +24,10 @@ pub(crate) async fn nowhere(State(console): State<Console>, request: Request<Bod
     let (mut parts, _) = request.into_parts();
     // An unknown address does not lead to the sign-in.
     if let Ok(view) = View::from_request_parts(&mut parts, &console).await {
-        return view.answer(Err(Status::not_found("there is no page at this address")));
+        return view.answer(Err(Status::not_found(t::kit::UNKNOWN_ADDRESS)));
     }
-    let text = "There is no page at this address.";
-    let notice = Notice::new(StatusCode::NOT_FOUND, "Not found", text);
-    notice.link("/console", "Open the console").response()
+    let notice = Notice::new(StatusCode::NOT_FOUND, t::kit::NOT_FOUND, t::kit::UNKNOWN_ADDRESS);
+    notice.link("/console", t::kit::OPEN_CONSOLE).response()
 }
 
 /// Whether the client accepts pages. Browsers list `text/html`, programs do not.

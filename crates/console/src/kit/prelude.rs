@@ -1,6 +1,6 @@
 //! The imports of most pages.
 
-pub(crate) use askama::Template;
+pub(crate) use askama::{Template, filters::Safe};
 pub(crate) use axum::{
     Router,
     extract::Path,
@@ -20,10 +20,10 @@ pub(crate) use super::{
     names::{Named, Names, called},
     notice::Notice,
     page::{page, see},
-    problem::{Problem, is_absent, refused},
+    problem::{Problem, is_absent, is_of_search, refused},
     query::{Pairs, encoded},
     rpc,
-    show::{Amount, Argument, Moment, arguments, counted, short},
+    show::{Amount, Argument, Moment, arguments, short},
     view::View,
 };
-pub(crate) use crate::Console;
+pub(crate) use crate::{Console, texts as t};

@@ -7,15 +7,14 @@ use http::StatusCode;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
 
-use crate::kit::{
-    frame::{Frame, Section},
-    page::page,
-    view::View,
+use crate::{
+    kit::{
+        frame::{Frame, Section},
+        page::page,
+        view::View,
+    },
+    texts as t,
 };
-
-/// The advice after an operation without an answer.
-const UNCONFIRMED: &str =
-    ". It may have been done. Go back and send the form again: it acts only once.";
 
 /// A refusal of the API, as a page shows it.
 pub(crate) struct Problem {
@@ -49,8 +48,8 @@ impl Problem {
     fn of_act(status: &Status, undone: &str) -> Self {
         let mut problem = Self::of(status);
         if problem.status.is_server_error() {
-            "Not confirmed".clone_into(&mut problem.title);
-            problem.message.push_str(UNCONFIRMED);
+            t::kit::NOT_CONFIRMED.clone_into(&mut problem.title);
+            problem.message.push_str(t::kit::UNCONFIRMED);
         } else {
             undone.clone_into(&mut problem.title);
         }
@@ -74,13 +73,13 @@ impl Problem {
 
 fn title(status: StatusCode) -> &'static str {
     match status {
-        StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED => "You may not do this",
-        StatusCode::NOT_FOUND => "Not found",
-        StatusCode::CONFLICT => "This cannot be done now",
-        StatusCode::PRECONDITION_FAILED => "This has changed",
-        StatusCode::TOO_MANY_REQUESTS => "Too many requests",
-        status if status.is_client_error() => "The request is not valid",
-        _ => "Temporarily unavailable",
+        StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED => t::kit::MAY_NOT,
+        StatusCode::NOT_FOUND => t::kit::NOT_FOUND,
+        StatusCode::CONFLICT => t::kit::NOT_NOW,
+        StatusCode::PRECONDITION_FAILED => t::HAS_CHANGED,
+        StatusCode::TOO_MANY_REQUESTS => t::kit::TOO_MANY,
+        status if status.is_client_error() => t::kit::INVALID,
+        _ => t::kit::UNAVAILABLE,
     }
 }
 
@@ -90,13 +89,20 @@ pub(crate) fn is_absent(status: &Status) -> bool {
     matches!(status.code(), Code::NotFound | Code::PermissionDenied)
 }
 
+/// Whether a search was invalid or took too long. The page then leaves its form for another search.
+pub(crate) fn is_of_search(status: &Status) -> bool {
+    matches!(status.code(), Code::InvalidArgument | Code::Unavailable | Code::DeadlineExceeded)
+}
+
 /// The page for a missing permission. It shows the person's role, and the roles that have the
 /// permission.
 pub(crate) fn refused(view: &View, rpc: &str) -> Status {
     let frame = view.frame("", Section::None);
-    let open = who_may(rpc).map(|who| format!(". It is open to {who}")).unwrap_or_default();
     let (person, role) = (frame.person, frame.role);
-    Status::permission_denied(format!("you are {person}, {role}, and may not do this{open}"))
+    Status::permission_denied(match who_may(rpc) {
+        Some(who) => t::kit::refused_open(person, role, who),
+        None => t::kit::refused(person, role),
+    })
 }
 
 impl View {
@@ -131,8 +137,8 @@ mod tests {
         );
         for lost in [Status::unavailable("retry"), Status::deadline_exceeded("late")] {
             let problem = Problem::of_act(&lost, "Not stopped");
-            assert_eq!(problem.title, "Not confirmed");
-            assert!(problem.message.ends_with(UNCONFIRMED), "{}", problem.message);
+            assert_eq!(problem.title, t::kit::NOT_CONFIRMED);
+            assert!(problem.message.ends_with(t::kit::UNCONFIRMED), "{}", problem.message);
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::{
     Console,
     kit::{calls::Calls, notice::Notice, page::see, query::encoded},
     session::{Cookie, IDLE, Stored, credential::Unavailable, digest},
+    texts as t,
 };
 
 /// A page's request.
@@ -135,11 +136,10 @@ fn sign_in(parts: &Parts) -> Response {
 }
 
 fn unavailable(parts: &Parts) -> Response {
-    let text = "Your session cannot be checked at the moment. It was not ended, and nothing was changed. Try again in \
-                a few seconds.";
-    let notice = Notice::new(StatusCode::SERVICE_UNAVAILABLE, "Temporarily unavailable", text);
+    let (status, text) = (StatusCode::SERVICE_UNAVAILABLE, t::kit::SESSION_UNCHECKED);
+    let notice = Notice::new(status, t::kit::UNAVAILABLE, text);
     let asked = parts.uri.path_and_query().filter(|_| parts.method == Method::GET);
-    notice.link(asked.map_or("/console", |asked| asked.as_str()), "Try again").response()
+    notice.link(asked.map_or("/console", |asked| asked.as_str()), t::kit::TRY_AGAIN).response()
 }
 
 impl View {

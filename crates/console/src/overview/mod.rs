@@ -37,7 +37,7 @@ async fn overview(view: View) -> Response {
     let numbers = numbers(&view).await;
     let usage = usage::of_tenant(&view).await;
     let latency = view.caller.is_owner().then(|| LatencyShown::of((view.console.0.latency)()));
-    let frame = view.frame("Overview", Section::Overview);
+    let frame = view.frame(t::OVERVIEW, Section::Overview);
     page(StatusCode::OK, &OverviewPage { frame, numbers, usage, latency })
 }
 

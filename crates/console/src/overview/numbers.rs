@@ -32,7 +32,9 @@ impl Number {
     fn of(label: &'static str, counted: Result<i32, Status>, address: String) -> Self {
         Self {
             label,
-            value: counted.as_ref().map_or_else(|_| "unknown".to_owned(), i32::to_string),
+            value: counted
+                .as_ref()
+                .map_or_else(|_| t::overview::UNKNOWN.to_owned(), i32::to_string),
             note: None,
             address,
             calls_for_action: counted.is_ok_and(|count| count > 0),
@@ -65,7 +67,11 @@ async fn yours(view: &View) -> Option<Number> {
         return None;
     }
     let counted = pending(view, true).await.map(|listed| listed.total.unwrap_or_default());
-    Some(Number::of("Waiting for you", counted, "/console/approvals?yours=yes".to_owned()))
+    Some(Number::of(
+        t::overview::WAITING_FOR_YOU,
+        counted,
+        "/console/approvals?yours=yes".to_owned(),
+    ))
 }
 
 /// The pending requests, and the oldest of them.
@@ -78,10 +84,10 @@ async fn waiting(view: &View) -> Option<Number> {
     let note = oldest.and_then(|oldest| {
         let asked = Moment::of_time(oldest.created_at, view.now)?;
         let address = format!("/console/approvals/{}", encoded(&oldest.id));
-        Some((format!("oldest asked {}", asked.distance), address))
+        Some((t::overview::oldest(asked.distance), address))
     });
     let counted = listed.map(|listed| listed.total.unwrap_or_default());
-    let number = Number::of("Waiting for approval", counted, "/console/approvals".to_owned());
+    let number = Number::of(t::overview::WAITING, counted, "/console/approvals".to_owned());
     Some(Number { note, ..number })
 }
 
@@ -125,7 +131,7 @@ async fn stopped(view: &View) -> Option<Number> {
     let counted = counted.map(|(signals, quarantines)| {
         signals.total.unwrap_or_default() + quarantines.total.unwrap_or_default()
     });
-    Some(Number::of("Stopped now", counted, "/console/stop".to_owned()))
+    Some(Number::of(t::stop::STOPPED_NOW, counted, "/console/stop".to_owned()))
 }
 
 /// The webhook endpoints that are disabled or fail.
@@ -143,7 +149,7 @@ async fn failing(view: &View) -> Option<Number> {
     let listed = view.calls.call(&request).await;
     let counted = listed.map(|listed| listed.total.unwrap_or_default());
     let address = "/console/records/webhook-endpoints?m.failing=true".to_owned();
-    Some(Number::of("Failing webhook endpoints", counted, address))
+    Some(Number::of(t::overview::FAILING_ENDPOINTS, counted, address))
 }
 
 /// The failing channels for messages: the person's own channels, and for an admin also the tenant's
@@ -160,7 +166,7 @@ async fn failing_channels(view: &View) -> Option<Number> {
     let failing = |channel: &&MessageChannel| channel.failing_since.is_some();
     let counted = channels.map(|all| all.iter().filter(failing).count());
     let counted = counted.map(|count| i32::try_from(count).unwrap_or(i32::MAX));
-    Some(Number::of("Failing channels for messages", counted, "/console/messages".to_owned()))
+    Some(Number::of(t::overview::FAILING_CHANNELS, counted, "/console/messages".to_owned()))
 }
 
 /// The next days, as the filter of a list.
@@ -193,7 +199,7 @@ async fn ending_keys(view: &View) -> Option<Number> {
     let listed = view.calls.call(&request).await;
     let counted = listed.map(|listed| listed.total.unwrap_or_default());
     let address = list_of_ending(view, "api-keys", "m.status=active");
-    Some(Number::of("API keys that expire within 14 days", counted, address))
+    Some(Number::of(t::overview::ENDING_KEYS, counted, address))
 }
 
 async fn ending_delegations(view: &View) -> Option<Number> {
@@ -213,5 +219,5 @@ async fn ending_delegations(view: &View) -> Option<Number> {
     let listed = view.calls.call(&request).await;
     let counted = listed.map(|listed| listed.total.unwrap_or_default());
     let address = list_of_ending(view, "delegations", "m.state=active");
-    Some(Number::of("Delegations that expire within 14 days", counted, address))
+    Some(Number::of(t::overview::ENDING_DELEGATIONS, counted, address))
 }

@@ -10,14 +10,17 @@ use authority_model::{
 use chrono::{DurationRound, SecondsFormat, TimeDelta};
 
 use super::chart::{CLASSES, Chart, Counts};
-use crate::kit::{prelude::*, text::reason};
+use crate::{
+    kit::{prelude::*, text::reason},
+    texts::decisions::{ALLOWED, DENIED, HELD},
+};
 
 /// The number of reasons and agents shown.
 const TOP: i32 = 5;
 
 /// The outcomes in the order of the counts: the word of the filter and the label.
 const OUTCOMES: [(&str, &str); 3] =
-    [("allow", "Allowed"), ("require_approval", "Held"), ("deny", "Denied")];
+    [("allow", ALLOWED), ("require_approval", HELD), ("deny", DENIED)];
 
 /// A span of time that the page shows.
 struct Span {
@@ -33,14 +36,14 @@ struct Span {
 fn spans() -> [Span; 2] {
     [
         Span {
-            label: "Decisions in the last 24 hours",
+            label: t::overview::LAST_DAY,
             period: "hour",
             bar: TimeDelta::hours(1),
             bars: 24,
             format: "%-d %b, %H:00",
         },
         Span {
-            label: "Decisions in the last 30 days",
+            label: t::overview::LAST_MONTH,
             period: "day",
             bar: TimeDelta::days(1),
             bars: 30,

@@ -35,8 +35,6 @@ struct ConfirmPage {
     key: String,
 }
 
-const NOT_ACTIVATED: &str = "Not activated";
-
 /// Replaces the digest if no text is in force.
 const NOTHING: &str = "none";
 
@@ -53,11 +51,11 @@ struct Candidate {
 impl Candidate {
     async fn read(view: &View, id: &EntityRef, number: &str) -> Result<Self, Status> {
         let present = Present::read(view, id).await?;
-        let nothing = || Status::not_found("the policy has no such version");
-        let number: i32 = number.parse().map_err(|_| nothing())?;
+        let absent = || Status::not_found(t::policies::NO_VERSION);
+        let number: i32 = number.parse().map_err(|_| absent())?;
         let all = versions(view, id).await?;
         let version = all.into_iter().find(|version| version.version == number);
-        let cedar = version.ok_or_else(nothing)?.cedar;
+        let cedar = version.ok_or_else(absent)?.cedar;
         let trial = Trial::of(view, &present.policy, &cedar).await?;
         let unknown =
             unknown_targets(view, &present.policy.tenant_id, &present.policy.applies_to).await;
@@ -75,20 +73,18 @@ impl Candidate {
     /// The reason why the version cannot be activated here.
     fn barrier(&self, view: &View) -> Option<&'static str> {
         if !view.may(rpc::ACTIVATE_POLICY) {
-            return Some("your role reads policies and does not activate them");
+            return Some(t::policies::MAY_NOT_ACTIVATE);
         }
         let policy = &self.present.policy;
         if policy.state.as_deref() == Some("retired") {
-            return Some("the policy is retired, which is final");
+            return Some(t::policies::RETIRED_FINAL);
         }
         if policy.state.as_deref() == Some("active") && policy.version == self.number {
-            return Some("it is the text in force");
+            return Some(t::policies::ALREADY_IN_FORCE);
         }
         match &self.trial.impact {
-            None => Some("the text is not valid"),
-            Some(impact) if impact.run == 0 => {
-                Some("the tenant has no decisions to run it against, and its effect is unknown")
-            }
+            None => Some(t::policies::TEXT_INVALID),
+            Some(impact) if impact.run == 0 => Some(t::policies::EFFECT_UNKNOWN),
             Some(_) => None,
         }
     }
@@ -96,12 +92,9 @@ impl Candidate {
     /// The difference from the state that the form's page showed.
     fn moved(&self, form: &Pairs) -> Option<&'static str> {
         if self.digest() != form.text("digest") {
-            return Some("Nothing was activated: the text is not the one that the page showed.");
+            return Some(t::policies::TEXT_MOVED);
         }
-        (self.base() != form.text("base")).then_some(
-            "Nothing was activated: the text in force is no longer the one that the page compared with. \
-             What differs now is below.",
-        )
+        (self.base() != form.text("base")).then_some(t::policies::BASE_MOVED)
     }
 
     /// The second step. `sent` is the form that was refused before, and the reason.
@@ -116,12 +109,14 @@ impl Candidate {
         let Self { present, number, cedar, trial, unknown } = self;
         let policy = &present.policy;
         let lacks_reason = status == StatusCode::BAD_REQUEST;
-        let frame = view.frame(format!("Activate “{}”?", name(policy)), Section::Policies);
-        let barred = || barrier.map(|why| format!("You cannot activate this here: {why}."));
+        let frame = view.frame(t::policies::activate_policy(name(policy)), Section::Policies);
+        let barred = || barrier.map(t::policies::cannot_activate);
         let problem = problem.map(str::to_owned).or_else(barred).filter(|_| form.is_some());
         let shown = ConfirmPage {
             frame: match problem {
-                Some(text) => frame.failed(NOT_ACTIVATED, text, lacks_reason.then_some("reason")),
+                Some(text) => {
+                    frame.failed(t::policies::NOT_ACTIVATED, text, lacks_reason.then_some("reason"))
+                }
                 None => frame,
             },
             name: name(policy),
@@ -160,7 +155,7 @@ pub(super) async fn confirm(view: View, Path(id): Path<EntityRef>, query: Pairs)
 }
 
 pub(super) async fn act(Path(id): Path<EntityRef>, Posted { view, form }: Posted) -> Response {
-    view.answer_act(NOT_ACTIVATED, acted(&view, &id, &form).await)
+    view.answer_act(t::policies::NOT_ACTIVATED, acted(&view, &id, &form).await)
 }
 
 async fn acted(view: &View, id: &EntityRef, form: &Pairs) -> Result<Response, Status> {
@@ -172,8 +167,7 @@ async fn acted(view: &View, id: &EntityRef, form: &Pairs) -> Result<Response, St
     }
     let reason = reason(form);
     if reason.is_empty() {
-        let problem = "Nothing was activated: say why, for those who read the policy's history.";
-        let sent = Some((form, Some(problem)));
+        let sent = Some((form, Some(t::policies::NEEDS_REASON)));
         return candidate.confirmation(view, StatusCode::BAD_REQUEST, sent);
     }
     let request = ActivatePolicyRequest {
@@ -185,10 +179,9 @@ async fn acted(view: &View, id: &EntityRef, form: &Pairs) -> Result<Response, St
     match change(view, rpc::ACTIVATE_POLICY, &request, known).await {
         Ok(activated) => Ok(see_done(view, &address(&activated.id), "activate")),
         Err(status) if status.code() == Code::FailedPrecondition => {
-            let problem = "Nothing was activated: somebody changed the policy at the same moment. \
-                           It is shown as it is now.";
             let candidate = Candidate::read(view, id, form.text("version")).await?;
-            candidate.confirmation(view, StatusCode::CONFLICT, Some((form, Some(problem))))
+            let sent = Some((form, Some(t::policies::CHANGED_AT_ONCE)));
+            candidate.confirmation(view, StatusCode::CONFLICT, sent)
         }
         Err(status) => Err(status),
     }

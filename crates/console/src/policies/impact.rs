@@ -73,6 +73,18 @@ pub(super) async fn run(view: &View, policy: &Policy, cedar: &str) -> Result<Imp
         cedar: cedar.to_owned(),
         applies_to: Vec::new(),
     };
+    with(view, policy, candidate).await
+}
+
+/// Makes the last decisions again with a candidate, added or in the place of its policy.
+///
+/// # Errors
+/// The errors of the operation.
+pub(super) async fn with(
+    view: &View,
+    policy: &Policy,
+    candidate: CandidatePolicy,
+) -> Result<Impact, Status> {
     let request = ImpactPoliciesRequest {
         candidate_policies: vec![candidate],
         ..ImpactPoliciesRequest::default()
@@ -93,10 +105,7 @@ pub(super) async fn without(view: &View, policy: &Policy) -> Result<Impact, Stat
 }
 
 /// Makes the last decisions of the policy's tenant again, with the change in `request`.
-///
-/// # Errors
-/// The errors of the operation.
-pub(super) async fn of_change(
+async fn of_change(
     view: &View,
     policy: &Policy,
     mut request: ImpactPoliciesRequest,
@@ -163,12 +172,11 @@ fn compared(before: Outcome, after: Outcome) -> (Verdict, Verdict) {
 
 fn verdict(outcome: Outcome) -> Verdict {
     let people = outcome.approvals_needed.map(|needed| {
-        let count = usize::try_from(needed.count).unwrap_or(usize::MAX);
-        let count = counted(count, "person", "people");
+        let count = t::inbox::people(needed.count);
         if needed.roles.is_empty() {
             count
         } else {
-            format!("{count}, {} among them", needed.roles.join(" and "))
+            t::inbox::people_with(count, needed.roles.join(" and "))
         }
     });
     Verdict {
@@ -192,19 +200,18 @@ fn summary(changed: &[Changed]) -> String {
     for word in ["allowed", "denied", "held"] {
         match newly(word) {
             0 => {}
-            count => parts.push(format!("{} newly {word}", counted(count, "is", "are"))),
+            count => parts.push(t::policies::newly(count, word)),
         }
     }
     if newly("allowed") + newly("denied") == 0 {
-        parts.insert(0, "none is newly allowed or denied".to_owned());
+        parts.insert(0, t::policies::NONE_NEWLY.to_owned());
     }
     let mut same: BTreeMap<(&str, Difference<'_>), usize> = BTreeMap::new();
     for one in changed.iter().filter(|one| one.before.word == one.after.word) {
         *same.entry((one.after.word, difference(&one.before, &one.after))).or_default() += 1;
     }
     for ((word, difference), count) in same {
-        let difference = difference.words(if count == 1 { "needs" } else { "need" });
-        parts.push(format!("{} {word} {difference}", counted(count, "stays", "stay")));
+        parts.push(difference.words(count, word));
     }
     format!("{}.", text::capitalized(&parts.join("; ")))
 }
@@ -226,15 +233,15 @@ fn difference<'a>(before: &'a Verdict, after: &'a Verdict) -> Difference<'a> {
 }
 
 impl Difference<'_> {
-    /// The difference in words. `need` is the verb's form.
-    fn words(&self, need: &str) -> String {
+    /// The difference of this number of decisions, in words.
+    fn words(&self, count: usize, outcome: &str) -> String {
         match self {
             Self::People { after, before: Some(before) } => {
-                format!("but {need} {after} instead of {before}")
+                t::policies::stays_needs_instead(count, outcome, after, before)
             }
-            Self::People { after, before: None } => format!("but {need} {after}"),
-            Self::Reason => "for another reason".to_owned(),
-            Self::Conditions => "with other conditions".to_owned(),
+            Self::People { after, before: None } => t::policies::stays_needs(count, outcome, after),
+            Self::Reason => t::policies::stays_other_reason(count, outcome),
+            Self::Conditions => t::policies::stays_other_conditions(count, outcome),
         }
     }
 }

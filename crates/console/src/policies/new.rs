@@ -4,7 +4,7 @@
 use authority_ids::TenantId;
 use authority_model::proto::{
     registry::{CreatePolicyRequest, Policy},
-    runtime::{CandidatePolicy, ImpactPoliciesRequest},
+    runtime::CandidatePolicy,
 };
 
 use super::{
@@ -17,8 +17,6 @@ use crate::{
     administration::records::only_tenant,
     kit::{escape, prelude::*, typed, unknown_targets::unknown_targets},
 };
-
-const NOT_CREATED: &str = "Not created";
 
 #[derive(Template)]
 #[template(path = "policy_new.html")]
@@ -54,14 +52,14 @@ async fn shown(view: &View, query: &Pairs) -> Result<Response, Status> {
 }
 
 pub(super) async fn send(Posted { view, form }: Posted) -> Response {
-    view.answer_act(NOT_CREATED, sent(&view, &form).await)
+    view.answer_act(t::NOT_CREATED, sent(&view, &form).await)
 }
 
 async fn sent(view: &View, form: &Pairs) -> Result<Response, Status> {
     let mut found = NewPage::of(view, form).await?;
     if found.policy.tenant_id.is_empty() {
-        let text = "No policy was created: choose the policy's tenant.";
-        found.frame = found.frame.failed(NOT_CREATED, text, Some("tenant"));
+        let (heading, text) = (t::NOT_CREATED, t::policies::CHOOSE_TENANT);
+        found.frame = found.frame.failed(heading, text, Some("tenant"));
         return Ok(page(StatusCode::BAD_REQUEST, &found));
     }
     found.unknown = unknown_targets(view, &found.policy.tenant_id, &found.policy.applies_to).await;
@@ -70,14 +68,14 @@ async fn sent(view: &View, form: &Pairs) -> Result<Response, Status> {
         let created = view.calls.call_once(&request, form.one("key")).await;
         return match created {
             Ok(policy) => Ok(see_done(view, &address(&policy.id), "save")),
-            Err(status) => found.refused(view, &status, NOT_CREATED).await,
+            Err(status) => found.refused(view, &status, t::NOT_CREATED).await,
         };
     }
     found.trial = Trial::checked(view, &found.policy, &found.text).await?;
     if form.text("do") == "try" && found.trial.problems.is_empty() {
         match found.effect(view).await {
             Ok(effect) => found.trial.impact = Some(effect),
-            Err(status) => return found.refused(view, &status, "Not tried").await,
+            Err(status) => return found.refused(view, &status, t::policies::NOT_TRIED).await,
         }
     }
     Ok(page(StatusCode::OK, &found))
@@ -117,7 +115,7 @@ impl NewPage {
             ..Policy::default()
         };
         Ok(Self {
-            frame: view.frame("New policy", Section::Policies),
+            frame: view.frame(t::policies::NEW, Section::Policies),
             starts: &STARTS,
             chosen: form.text("start").to_owned(),
             name: name.to_owned(),
@@ -139,11 +137,7 @@ impl NewPage {
             cedar: self.text.clone(),
             applies_to: self.policy.applies_to.clone(),
         };
-        let request = ImpactPoliciesRequest {
-            candidate_policies: vec![candidate],
-            ..ImpactPoliciesRequest::default()
-        };
-        impact::of_change(view, &self.policy, request).await
+        impact::with(view, &self.policy, candidate).await
     }
 
     /// The page after a refusal, with the problems of the text at their lines.
@@ -156,7 +150,7 @@ impl NewPage {
         let problem = Problem::of(status);
         let code = problem.status;
         self.trial = Trial::checked(view, &self.policy, &self.text).await?;
-        let text = format!("No policy was created: {}.", problem.in_words().trim_end_matches('.'));
+        let text = t::because(problem.in_words().trim_end_matches('.'));
         self.frame = self.frame.failed(heading, text, Some("cedar"));
         Ok(page(code, &self))
     }

@@ -39,12 +39,12 @@ impl Observed {
 }
 
 pub(super) async fn begin(Path(id): Path<EntityRef>, Posted { view, form }: Posted) -> Response {
-    view.answer_act("Not observing", begun(&view, &id, &form).await)
+    view.answer_act(t::policies::NOT_OBSERVING, begun(&view, &id, &form).await)
 }
 
 async fn begun(view: &View, id: &EntityRef, form: &Pairs) -> Result<Response, Status> {
     let version = form.text("version").parse();
-    let version = version.map_err(|_| Status::not_found("the policy has no such version"))?;
+    let version = version.map_err(|_| Status::not_found(t::policies::NO_VERSION))?;
     let request = ObservePolicyRequest { id: id.into(), version: Some(version) };
     let known = (form.text("key"), form.text("tag"));
     let policy = change(view, rpc::OBSERVE_POLICY, &request, known).await?;
@@ -52,7 +52,7 @@ async fn begun(view: &View, id: &EntityRef, form: &Pairs) -> Result<Response, St
 }
 
 pub(super) async fn end(Path(id): Path<EntityRef>, Posted { view, form }: Posted) -> Response {
-    view.answer_act("Not ended", ended(&view, &id, &form).await)
+    view.answer_act(t::policies::NOT_ENDED, ended(&view, &id, &form).await)
 }
 
 async fn ended(view: &View, id: &EntityRef, form: &Pairs) -> Result<Response, Status> {

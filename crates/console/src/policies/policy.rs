@@ -71,11 +71,11 @@ async fn shown(view: &View, id: &EntityRef, query: &Pairs) -> Result<Response, S
     let text = present.newest().to_owned();
     let mut found = PolicyPage::of(view, present, text).await?;
     found.done = match done_word(view, &address(&found.policy.id), query) {
-        "save" => Some("The text is saved as a draft. It has no effect until it is activated."),
-        "activate" => Some("The text is in force."),
-        "observe" => Some("The version is observing. It changes no decision."),
-        "unobserve" => Some("The observation has ended. Its counts are below, with the version."),
-        "retire" => Some("The policy is retired."),
+        "save" => Some(t::policies::SAVED),
+        "activate" => Some(t::policies::IS_ACTIVATED),
+        "observe" => Some(t::policies::IS_OBSERVING),
+        "unobserve" => Some(t::policies::IS_ENDED),
+        "retire" => Some(t::policies::IS_RETIRED),
         _ => None,
     };
     let asked = query.text("version").parse().ok();
@@ -180,19 +180,16 @@ fn draft(present: &Present) -> Option<(i32, Vec<Line>)> {
     is_draft.then(|| (policy.version, diff::lines("", present.newest())))
 }
 
-const NOT_SAVED: &str = "Not saved";
-
 /// Checks, tries or saves the person's text.
 pub(super) async fn write(Path(id): Path<EntityRef>, Posted { view, form }: Posted) -> Response {
     let saves = ["save", "activate"].contains(&form.text("do"));
-    let undone = if saves { NOT_SAVED } else { "Not tried" };
+    let undone = if saves { t::NOT_SAVED } else { t::policies::NOT_TRIED };
     view.answer_act(undone, written(&view, &id, &form).await)
 }
 
 async fn written(view: &View, id: &EntityRef, form: &Pairs) -> Result<Response, Status> {
     let sent = form.all("cedar").next();
-    let sent =
-        sent.ok_or_else(|| Status::invalid_argument("the form has no text of the policy"))?;
+    let sent = sent.ok_or_else(|| Status::invalid_argument(t::policies::NO_TEXT))?;
     let present = Present::read(view, id).await?;
     let text = typed::kept(present.newest(), sent);
     if ["save", "activate"].contains(&form.text("do")) {
@@ -211,7 +208,7 @@ async fn written(view: &View, id: &EntityRef, form: &Pairs) -> Result<Response, 
     let mut found = PolicyPage::of(view, present, text).await?;
     (found.trial, found.moved) = (trial, moved);
     if let Some(text) = untried {
-        found.frame = found.frame.failed("Not tried", text, None);
+        found.frame = found.frame.failed(t::policies::NOT_TRIED, text, None);
     }
     found.compared = compared.unwrap_or_default();
     Ok(page(StatusCode::OK, &found))
@@ -253,12 +250,11 @@ async fn save(view: &View, id: &EntityRef, text: String, form: &Pairs) -> Result
     let has_moved = status.code() == Code::FailedPrecondition;
     let status = if has_moved { StatusCode::CONFLICT } else { problem.status };
     let text = if has_moved {
-        "Nothing was saved. Your text is in the editor below; save it again to make it the newest draft."
-            .to_owned()
+        t::policies::TEXT_KEPT.to_owned()
     } else {
-        format!("Nothing was saved: {}.", problem.in_words().trim_end_matches('.'))
+        t::because(problem.in_words().trim_end_matches('.'))
     };
-    found.frame = found.frame.failed(NOT_SAVED, text, Some("cedar"));
+    found.frame = found.frame.failed(t::NOT_SAVED, text, Some("cedar"));
     found.moved = moved;
     Ok(page(status, &found))
 }

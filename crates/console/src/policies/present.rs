@@ -56,7 +56,7 @@ pub(super) async fn change(
 }
 
 fn decoded(answer: Answer) -> Result<Policy, Status> {
-    Policy::decode(answer.message).map_err(|_| Status::internal("the answer is not a policy"))
+    Policy::decode(answer.message).map_err(|_| Status::internal(t::policies::UNREADABLE))
 }
 
 /// Every version of the text, the newest first; none for a role that may not read them.

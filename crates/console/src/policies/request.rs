@@ -85,7 +85,7 @@ impl TryPage {
             picker(view, tenant, "purposes")
         );
         Ok(Self {
-            frame: view.frame("Try a request", Section::Policies),
+            frame: view.frame(t::policies::TRY_REQUEST, Section::Policies),
             name: policy.as_ref().map(name).unwrap_or_default(),
             policy,
             sent,
@@ -103,15 +103,12 @@ impl TryPage {
         let mut context = self.context().map_err(|problem| ("context", problem))?;
         for name in ["amount", "currency", "jurisdiction"] {
             if text(name).is_some() && context.contains_key(name) {
-                let problem =
-                    format!("`{name}` has a field of its own. Leave it out of the context.");
-                return Err(("context", problem));
+                return Err(("context", t::policies::own_field(name)));
             }
         }
         if let Some(amount) = text("amount") {
             let number = serde_json::from_str::<serde_json::Number>(&amount);
-            let number =
-                number.map_err(|_| ("amount", "The amount must be a number.".to_owned()))?;
+            let number = number.map_err(|_| ("amount", t::policies::NO_NUMBER.to_owned()))?;
             context.insert("amount".to_owned(), Value::Number(number));
         }
         for name in ["currency", "jurisdiction"] {
@@ -133,8 +130,8 @@ impl TryPage {
         let Some(json) = self.sent.one("context") else { return Ok(Map::new()) };
         match unique_json::read(json) {
             Ok(Value::Object(context)) => Ok(context),
-            Ok(_) => Err("The context is not a JSON object.".to_owned()),
-            Err(error) => Err(format!("The context is not a JSON object: {error}.")),
+            Ok(_) => Err(t::policies::NO_OBJECT.to_owned()),
+            Err(error) => Err(t::policies::no_object(error)),
         }
     }
 }
@@ -148,7 +145,7 @@ pub(super) async fn show(view: View, query: Pairs) -> Response {
 }
 
 pub(super) async fn send(Posted { view, form }: Posted) -> Response {
-    view.answer_act("Not tried", sent(&view, form).await)
+    view.answer_act(t::policies::NOT_TRIED, sent(&view, form).await)
 }
 
 async fn sent(view: &View, form: Pairs) -> Result<Response, Status> {
@@ -156,7 +153,7 @@ async fn sent(view: &View, form: Pairs) -> Result<Response, Status> {
     let request = match shown.request() {
         Ok(request) => request,
         Err((field, problem)) => {
-            shown.frame = shown.frame.failed("Not tried", problem, Some(field));
+            shown.frame = shown.frame.failed(t::policies::NOT_TRIED, problem, Some(field));
             return Ok(page(StatusCode::BAD_REQUEST, &shown));
         }
     };
@@ -183,7 +180,7 @@ async fn sent(view: &View, form: Pairs) -> Result<Response, Status> {
             let subject = |name: &'static str| if name == "agent" { "subject" } else { name };
             let wrong = problem.members.first().map(|(path, _)| path.clone()).unwrap_or_default();
             let field = fields.into_iter().find(|name| wrong.contains(subject(name)));
-            shown.frame = shown.frame.failed("Not tried", problem.in_words(), field);
+            shown.frame = shown.frame.failed(t::policies::NOT_TRIED, problem.in_words(), field);
             code
         }
     };
@@ -192,10 +189,8 @@ async fn sent(view: &View, form: Pairs) -> Result<Response, Status> {
 
 fn found(view: &View, answer: SimulateDecisionResponse) -> Outcome {
     let people = answer.approvals_needed.map(|needed| {
-        let count = usize::try_from(needed.count).unwrap_or(usize::MAX);
-        let count = counted(count, "person", "people");
-        let roles = needed.roles.join(" and ");
-        if roles.is_empty() { count } else { format!("{count}, {roles} among them") }
+        let (count, roles) = (t::inbox::people(needed.count), needed.roles.join(" and "));
+        if roles.is_empty() { count } else { t::inbox::people_with(count, roles) }
     });
     let before = answer.before.map(|before| outcome(before.decision));
     let smallest = answer.smallest_change.into_iter().flat_map(|change| {

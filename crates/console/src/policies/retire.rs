@@ -14,7 +14,6 @@ use super::{
 use crate::kit::{prelude::*, typed::is_named};
 
 const RETIRED: &str = "retired";
-const NOT_RETIRED: &str = "Not retired";
 
 #[derive(Template)]
 #[template(path = "policy_retire.html")]
@@ -37,17 +36,17 @@ async fn confirmation(
     view: &View,
     id: &EntityRef,
     status: StatusCode,
-    problem: Option<&'static str>,
+    problem: Option<String>,
 ) -> Result<Response, Status> {
     if !view.may(rpc::UPDATE_POLICY) {
         return Err(refused(view, rpc::UPDATE_POLICY));
     }
     let Present { policy, tag } = Present::read(view, id).await?;
-    let frame = view.frame(format!("Retire “{}”?", name(&policy)), Section::Policies);
+    let frame = view.frame(t::policies::retire_question(name(&policy)), Section::Policies);
     let is_wrong = status == StatusCode::BAD_REQUEST;
     let shown = ConfirmPage {
         frame: match problem {
-            Some(text) => frame.failed(NOT_RETIRED, text, is_wrong.then_some("name")),
+            Some(text) => frame.failed(t::policies::NOT_RETIRED, text, is_wrong.then_some("name")),
             None => frame,
         },
         is_wrong,
@@ -61,13 +60,13 @@ async fn confirmation(
 }
 
 pub(super) async fn act(Path(id): Path<EntityRef>, Posted { view, form }: Posted) -> Response {
-    view.answer_act(NOT_RETIRED, retired(&view, &id, &form).await)
+    view.answer_act(t::policies::NOT_RETIRED, retired(&view, &id, &form).await)
 }
 
 async fn retired(view: &View, id: &EntityRef, form: &Pairs) -> Result<Response, Status> {
     let Present { policy, .. } = Present::read(view, id).await?;
     if !is_named(&name(&policy), form.text("name")) {
-        let problem = "Nothing was retired. Type the policy's name exactly, to confirm.";
+        let problem = t::type_exactly(name(&policy));
         return confirmation(view, id, StatusCode::BAD_REQUEST, Some(problem)).await;
     }
     let request = UpdatePolicyRequest {
@@ -79,8 +78,7 @@ async fn retired(view: &View, id: &EntityRef, form: &Pairs) -> Result<Response, 
     match change(view, rpc::UPDATE_POLICY, &request, known).await {
         Ok(policy) => Ok(see_done(view, &address(&policy.id), "retire")),
         Err(status) if status.code() == Code::FailedPrecondition => {
-            let problem =
-                "Nothing was retired: somebody changed the policy after you opened this page.";
+            let problem = t::policies::NOT_RETIRED_MOVED.to_owned();
             confirmation(view, id, StatusCode::CONFLICT, Some(problem)).await
         }
         Err(status) => Err(status),

@@ -2,10 +2,7 @@
 //! and the times are members of the policy's record. A change of either applies immediately.
 
 use authority_ids::EntityRef;
-use authority_model::proto::{
-    registry::Policy,
-    runtime::{CandidatePolicy, ImpactPoliciesRequest},
-};
+use authority_model::proto::{registry::Policy, runtime::CandidatePolicy};
 
 use super::{
     impact::{self, Impact},
@@ -44,8 +41,7 @@ impl ScopePage {
         let policy = present.policy;
         let id = encoded(&policy.id);
         Self {
-            frame: view
-                .frame(format!("Where and when “{}” applies", name(&policy)), Section::Policies),
+            frame: view.frame(t::policies::scope(name(&policy)), Section::Policies),
             name: name(&policy),
             address: address(&policy.id),
             from: Moment::of_time(policy.effective_from, view.now),
@@ -72,18 +68,15 @@ pub(super) async fn show(view: View, Path(id): Path<EntityRef>) -> Response {
 }
 
 pub(super) async fn try_out(Path(id): Path<EntityRef>, Posted { view, form }: Posted) -> Response {
-    view.answer_act(NOT_TRIED, tried(&view, &id, &form).await)
+    view.answer_act(t::policies::NOT_TRIED, tried(&view, &id, &form).await)
 }
-
-const NOT_TRIED: &str = "Not tried";
 
 async fn tried(view: &View, id: &EntityRef, form: &Pairs) -> Result<Response, Status> {
     let present = Present::read(view, id).await?;
     let in_force = present.in_force().map(str::to_owned);
     let mut shown = ScopePage::of(view, present);
     let Some(cedar) = in_force.filter(|_| shown.may_try) else {
-        let why = "The policy is not active, or your role may not try it.";
-        shown.frame = shown.frame.failed(NOT_TRIED, why, None);
+        shown.frame = shown.frame.failed(t::policies::NOT_TRIED, t::policies::CANNOT_TRY, None);
         return Ok(page(StatusCode::CONFLICT, &shown));
     };
     let tried = if form.text("do") == "without" {
@@ -100,7 +93,8 @@ async fn tried(view: &View, id: &EntityRef, form: &Pairs) -> Result<Response, St
     if let Err(error) = tried {
         let problem = Problem::of(&error);
         status = problem.status;
-        shown.frame = shown.frame.failed(NOT_TRIED, in_words(problem), Some("targets"));
+        let (heading, text) = (t::policies::NOT_TRIED, in_words(problem));
+        shown.frame = shown.frame.failed(heading, text, Some("targets"));
     }
     Ok(page(status, &shown))
 }
@@ -108,7 +102,7 @@ async fn tried(view: &View, id: &EntityRef, form: &Pairs) -> Result<Response, St
 /// Leaves out the target's place in the request, because the text contains the target.
 fn in_words(mut problem: Problem) -> String {
     for (name, _) in problem.members.iter_mut().filter(|(name, _)| name.contains("applies_to")) {
-        "targets".clone_into(name);
+        t::policies::TARGETS.clone_into(name);
     }
     problem.in_words()
 }
@@ -126,9 +120,5 @@ async fn elsewhere(
     }
     let candidate =
         CandidatePolicy { policy_id: Some(policy.id.clone()), cedar, applies_to: targets };
-    let request = ImpactPoliciesRequest {
-        candidate_policies: vec![candidate],
-        ..ImpactPoliciesRequest::default()
-    };
-    impact::of_change(view, policy, request).await
+    impact::with(view, policy, candidate).await
 }

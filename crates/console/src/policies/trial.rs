@@ -35,8 +35,8 @@ impl Fault {
         Self {
             place: match (line, column) {
                 (0, _) => String::new(),
-                (line, 0) => format!("Line {line}"),
-                (line, column) => format!("Line {line}, column {column}"),
+                (line, 0) => t::policies::line(line),
+                (line, column) => t::policies::line_column(line, column),
             },
             line: found.line,
             source: index.and_then(|index| cedar.lines().nth(index)).map(str::to_owned),

@@ -58,7 +58,6 @@ async fn found(view: &View, sought: &str) -> Result<Response, Status> {
     };
     let (answer, problem) = match answer {
         Ok(answer) => (answer, None),
-        // A search that is invalid or took too long leaves the form on the page.
         Err(status) if is_of_search(&status) => {
             (SearchResponse::default(), Some(Problem::of(&status).in_words()))
         }
@@ -68,7 +67,7 @@ async fn found(view: &View, sought: &str) -> Result<Response, Status> {
         return Ok(see(&path));
     }
     let title =
-        if sought.is_empty() { "Search".to_owned() } else { format!("“{sought}”: search") };
+        if sought.is_empty() { t::SEARCH.to_owned() } else { t::overview::search_of(sought) };
     let shown = SearchPage {
         frame: view.frame(title, Section::None),
         indexed_until: Moment::of_time(answer.indexed_until, view.now),
@@ -78,8 +77,4 @@ async fn found(view: &View, sought: &str) -> Result<Response, Status> {
         sought: sought.to_owned(),
     };
     Ok(page(StatusCode::OK, &shown))
-}
-
-fn is_of_search(status: &Status) -> bool {
-    matches!(status.code(), Code::InvalidArgument | Code::Unavailable | Code::DeadlineExceeded)
 }

@@ -8,7 +8,8 @@ use crate::kit::{
     kinds::Kind,
     names::is_agent,
     prelude::*,
-    text::{capitalized, outcome, reason, state},
+    show::decided_reason,
+    text::{capitalized, outcome, state},
 };
 
 /// Results of the same sort.
@@ -57,25 +58,25 @@ pub(super) fn groups(view: &View, sought: &str, answer: SearchResponse) -> Vec<G
     let sought = encoded(sought);
     let groups = [
         Group {
-            heading: "Decisions",
+            heading: t::DECISIONS,
             results: answer.decisions.into_iter().filter_map(|one| decision(view, one)).collect(),
             has_more: answer.more_decisions,
             all: Some(format!("/console/decisions?fact={sought}")),
         },
         Group {
-            heading: "Approval requests",
+            heading: t::overview::APPROVAL_REQUESTS,
             results: answer.approvals.into_iter().map(|one| approval(view, one)).collect(),
             has_more: answer.more_approvals,
             all: None,
         },
         Group {
-            heading: "Agents and people",
+            heading: t::overview::AGENTS_AND_PEOPLE,
             results: answer.principals.into_iter().map(|one| principal(view, one)).collect(),
             has_more: answer.more_principals,
             all: Some(format!("/console/records/principals?q={sought}")),
         },
         Group {
-            heading: "Other records",
+            heading: t::overview::OTHER_RECORDS,
             results: answer.records.into_iter().map(|one| record(view, one)).collect(),
             has_more: answer.more_records,
             all: None,
@@ -87,7 +88,7 @@ pub(super) fn groups(view: &View, sought: &str, answer: SearchResponse) -> Vec<G
 fn decision(view: &View, found: FoundDecision) -> Option<Found> {
     let decision = found.decision?;
     let word = outcome(decision.decision);
-    let reason = reason(&decision.reason_code);
+    let reason = decided_reason(&decision);
     let reason = if reason.is_empty() { decision.reason_code } else { reason };
     Some(Found {
         path: Some(format!("/console/decisions/{}", encoded(&decision.decision_id))),

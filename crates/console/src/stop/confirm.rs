@@ -35,8 +35,6 @@ struct Confirm {
     details: String,
 }
 
-const NOT_STOPPED: &str = "Not stopped";
-
 impl Confirm {
     fn is_wrong(&self, member: &str) -> bool {
         self.wrong == Some(member)
@@ -76,11 +74,11 @@ async fn form(
     // would repeat the response to an earlier stop.
     let sent = problem.as_ref().map(|_| asked);
     let key = sent.and_then(|form| form.one("key")).map(str::to_owned);
-    let frame = view.frame(format!("Stop {}", target.what()), Section::Stop);
+    let frame = view.frame(t::stop::stop(target.what()), Section::Stop);
     let wrong = problem.as_ref().map(|(wrong, _)| *wrong);
     let confirm = Confirm {
         frame: match problem {
-            Some((field, text)) => frame.failed(NOT_STOPPED, text, Some(field)),
+            Some((field, text)) => frame.failed(t::stop::NOT_STOPPED, text, Some(field)),
             None => frame,
         },
         may_stop: view.may(creates(&target)),
@@ -114,19 +112,18 @@ fn creates(target: &Target) -> &'static str {
 }
 
 pub(super) async fn act(Posted { view, form }: Posted) -> Response {
-    view.answer_act(NOT_STOPPED, acted(&view, &form).await)
+    view.answer_act(t::stop::NOT_STOPPED, acted(&view, &form).await)
 }
 
 async fn acted(view: &View, asked: &Pairs) -> Result<Response, Status> {
     let reason = reason::of(asked);
     if reason.is_empty() {
-        let text = "Choose a reason. People read it before they release the stop.".to_owned();
+        let text = t::stop::CHOOSE_REASON.to_owned();
         return form(view, asked, Some(("reason", text))).await;
     }
     let target = Target::read(view, asked).await?;
     if target.is_whole_tenant() && !target.is_named(asked.text("name")) {
-        let text =
-            format!("The stop was not confirmed. Type {} exactly, to confirm.", target.name());
+        let text = t::type_exactly(target.name());
         return form(view, asked, Some(("name", text))).await;
     }
     let acts = order::stop(view, &target, &reason, asked.text("key")).await;

@@ -32,14 +32,10 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
     let release = if stopped.is_signal { rpc::LIFT_STOP_SIGNAL } else { rpc::RELEASE_QUARANTINE };
     let what = stopped.what(&names);
     let shown = StoppedPage {
-        frame: view.frame(format!("Stopped: {what}"), Section::Stop),
+        frame: view.frame(t::stop::stopped_title(&what), Section::Stop),
         done: match did {
-            "stop" if stopped.is_active => {
-                Some(format!("{what} is stopped. Every request for it is denied."))
-            }
-            "release" if !stopped.is_active => Some(format!(
-                "{what} is released. Its authority applies again, unless another stop suspends it."
-            )),
+            "stop" if stopped.is_active => Some(t::stop::now_stopped(&what)),
+            "release" if !stopped.is_active => Some(t::stop::now_released(&what)),
             _ => None,
         },
         what,

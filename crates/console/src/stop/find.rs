@@ -43,7 +43,7 @@ pub(super) async fn find(view: &View, sought: &str) -> Result<FoundActors, Statu
         named => Vec::from_iter(named),
     };
     if sought.chars().count() > LONGEST {
-        let problem = Some("No such id. Search for at most 100 characters.");
+        let problem = Some(t::stop::SEARCH_TOO_LONG);
         return Ok(FoundActors { problem, ..FoundActors::from(found) });
     }
     let agents = list(view, Some("agent"), Some(sought));
@@ -54,8 +54,7 @@ pub(super) async fn find(view: &View, sought: &str) -> Result<FoundActors, Statu
             Ok(found.into())
         }
         Err(status) if matches!(status.code(), Code::Unavailable | Code::DeadlineExceeded) => {
-            let problem =
-                Some("The search did not end in time. Enter the agent's whole name, or an id.");
+            let problem = Some(t::stop::SEARCH_TOO_SLOW);
             Ok(FoundActors { problem, ..FoundActors::from(found) })
         }
         Err(status) => Err(status),
@@ -115,15 +114,15 @@ impl From<Vec<Principal>> for FoundActors {
 
 fn actor(principal: Principal) -> Actor {
     let class = match principal.principal_class.as_str() {
-        "agent" => "agent",
-        "human" => "person",
-        "external_app" => "external app",
-        _ => "system",
+        "agent" => t::stop::CLASS_AGENT,
+        "human" => t::stop::PERSON,
+        "external_app" => t::stop::EXTERNAL_APP,
+        _ => t::stop::SYSTEM,
     };
     let state = principal.state.as_deref().filter(|state| *state != "active");
     let name = called(&principal.id, &principal.display_name).to_owned();
     Actor {
-        class: state.map_or_else(|| class.to_owned(), |state| format!("{class}, {state}")),
+        class: state.map_or_else(|| class.to_owned(), |state| t::stop::in_state(class, state)),
         about: if name == principal.display_name { String::new() } else { principal.display_name },
         name,
         id: principal.id,

@@ -144,22 +144,18 @@ impl Agent {
     /// `2 permissions`; `None` if none is valid, or if they could not be counted.
     pub(super) fn permissions(&self) -> Option<String> {
         let valid = self.counts.valid_permissions.filter(|valid| *valid > 0)?;
-        Some(counted(total(valid), "permission", "permissions"))
+        Some(t::stop::permissions(valid))
     }
 
     /// `2 decisions`; `None` if there was none, or if they could not be counted.
     pub(super) fn decisions(&self) -> Option<String> {
         let recent = self.counts.recent_decisions.filter(|recent| *recent > 0)?;
-        Some(counted(total(recent), "decision", "decisions"))
+        Some(t::stop::decisions(recent))
     }
 
-    /// `once`, `5 times`; `None` if no request was refused, or if that is unknown.
-    pub(super) fn refused(&self) -> Option<String> {
-        match self.counts.refusals {
-            None | Some(0) => None,
-            Some(1) => Some("once".to_owned()),
-            Some(refusals) => Some(format!("{refusals} times")),
-        }
+    /// The number of refused requests; `None` if no request was refused, or if it is unknown.
+    pub(super) fn refused(&self) -> Option<i32> {
+        self.counts.refusals.filter(|refusals| *refusals > 0)
     }
 }
 
@@ -186,7 +182,7 @@ fn ended(delegation: StoppedDelegation, names: &Names) -> EndedDelegation {
 }
 
 fn requests(count: i32) -> Option<String> {
-    (count > 0).then(|| counted(total(count), "request", "requests"))
+    (count > 0).then(|| t::requests(count))
 }
 
 fn total(number: i32) -> usize {

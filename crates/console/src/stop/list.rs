@@ -68,7 +68,7 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
     let parts = async { if may_stop { Ok(Some(parts(view).await?)) } else { Ok(None) } };
     let ((stopped, more), found, parts) = tokio::try_join!(stopped(view), found, parts)?;
     let stop = StopPage {
-        frame: view.frame("Stop", Section::Stop),
+        frame: view.frame(t::kit::STOP, Section::Stop),
         done: done(query, &stopped, more),
         stopped,
         more,
@@ -100,10 +100,7 @@ pub(super) fn who_may(view: &View) -> Result<(), Status> {
     if view.may(rpc::LIST_STOP_SIGNALS) {
         return Ok(());
     }
-    Err(Status::permission_denied(
-        "Your role cannot stop anything. Ask an administrator of your tenant, or the owner of the installation: they \
-         can stop an agent at once.",
-    ))
+    Err(Status::permission_denied(t::stop::MAY_NOT_STOP))
 }
 
 async fn parts(view: &View) -> Result<Parts, Status> {
@@ -130,7 +127,7 @@ async fn principals(view: &View) -> Result<Choices, Status> {
     principals.sort_by_key(|principal| principal.principal_class != "agent");
     let labelled = principals.into_iter().map(|principal| {
         let name = called(&principal.id, &principal.display_name);
-        let label = format!("{name} ({})", principal.display_name);
+        let label = t::stop::principal_option(name, &principal.display_name);
         (principal.id, label)
     });
     Ok(choices(labelled, listed.next_page_token.as_deref()))
@@ -146,7 +143,7 @@ async fn delegations(view: &View) -> Result<Choices, Status> {
     let listed = view.calls.call(&request).await?;
     let labelled = listed.delegations.into_iter().map(|delegation| {
         let (actions, to) = (delegation.actions.join(", "), short(&delegation.delegate_id));
-        let label = format!("{actions} to {to}");
+        let label = t::stop::delegation_option(actions, to);
         (delegation.id, label)
     });
     Ok(choices(labelled, listed.next_page_token.as_deref()))
@@ -161,7 +158,7 @@ async fn tools(view: &View) -> Result<Choices, Status> {
     };
     let listed = view.calls.call(&request).await?;
     let labelled = listed.tools.into_iter().map(|tool| {
-        let label = format!("{}: {}", tool.name, tool.actions.join(", "));
+        let label = t::stop::tool_option(tool.name, tool.actions.join(", "));
         (tool.id, label)
     });
     Ok(choices(labelled, listed.next_page_token.as_deref()))

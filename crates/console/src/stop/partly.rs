@@ -49,11 +49,9 @@ pub(super) fn partly(
     if let Some(status) = first.filter(|_| suspended.is_empty()) {
         return Err(status);
     }
-    let title = format!("Stop {}", target.what());
-    let heading = format!("Only a part of {} is stopped", target.name());
-    let text = "The actions that are not suspended are listed first.";
+    let (title, heading) = (t::stop::stop(target.what()), t::stop::partly(target.name()));
     let shown = PartlyPage {
-        frame: view.frame(title, Section::Stop).failed(heading, text, None),
+        frame: view.frame(title, Section::Stop).failed(heading, t::stop::FAILED_FIRST, None),
         target,
         suspended,
         failed,

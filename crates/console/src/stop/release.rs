@@ -17,8 +17,6 @@ struct Release {
     key: String,
 }
 
-const NOT_RELEASED: &str = "Not released";
-
 pub(super) async fn confirm(view: View, Path(id): Path<String>) -> Response {
     view.answer(confirmation(&view, &id, None).await)
 }
@@ -36,11 +34,11 @@ async fn confirmation(
     }
     let names = Names::to_call(view, stopped.subject.iter().cloned().collect()).await;
     let what = stopped.what(&names);
-    let frame = view.frame(format!("Release {what}"), Section::Stop);
+    let frame = view.frame(t::stop::release(&what), Section::Stop);
     let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     let release = Release {
         frame: match problem {
-            Some(text) => frame.failed(NOT_RELEASED, text, Some("reason")),
+            Some(text) => frame.failed(t::stop::NOT_RELEASED, text, Some("reason")),
             None => frame,
         },
         what,
@@ -55,12 +53,12 @@ async fn confirmation(
 
 pub(super) async fn act(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
     let reason = form.text("reason").trim();
-    view.answer_act(NOT_RELEASED, acted(&view, &id, reason, form.one("key")).await)
+    view.answer_act(t::stop::NOT_RELEASED, acted(&view, &id, reason, form.one("key")).await)
 }
 
 async fn acted(view: &View, id: &str, reason: &str, key: Option<&str>) -> Result<Response, Status> {
     if reason.is_empty() {
-        return confirmation(view, id, Some("Enter a reason for the release.")).await;
+        return confirmation(view, id, Some(t::stop::NEEDS_REASON)).await;
     }
     let (named, reason) = (id.to_owned(), Some(reason.to_owned()));
     if is_signal(id) {

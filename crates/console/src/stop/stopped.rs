@@ -83,18 +83,17 @@ impl Stopped {
     /// The stopped authority in a few words: `invoice-bot`, `payment.* of invoice-bot`.
     pub(crate) fn what(&self, names: &Names) -> String {
         let of = self.subject.as_deref().map(|subject| names.called(subject).name);
-        let mut words = match (&self.action, of) {
-            (Some(action), Some(of)) => format!("{action} of {of}"),
+        let actions = match (&self.action, of) {
+            (Some(action), Some(of)) => t::stop::of_principal(action, of),
             (Some(action), None) => action.clone(),
             (None, Some(of)) => of,
-            (None, None) if self.delegation.is_some() => "everything".to_owned(),
-            (None, None) => format!("everything of {}", short(&self.tenant_id)),
+            (None, None) if self.delegation.is_some() => t::stop::EVERYTHING.to_owned(),
+            (None, None) => t::stop::everything_of(short(&self.tenant_id)),
         };
-        if let Some(delegation) = &self.delegation {
-            words.push_str(" under the delegation ");
-            words.push_str(short(delegation));
+        match &self.delegation {
+            Some(delegation) => t::stop::under(actions, short(delegation)),
+            None => actions,
         }
-        words
     }
 }
 

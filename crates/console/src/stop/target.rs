@@ -55,17 +55,11 @@ impl Target {
             tenants.push(target.name_tool(view, id).await?);
         }
         if tenants.windows(2).any(|pair| pair[0] != pair[1]) {
-            let text = "these are of different tenants: stop them one by one";
-            return Err(Status::invalid_argument(text));
+            return Err(Status::invalid_argument(t::stop::SEVERAL_TENANTS));
         }
         let tenant_id = tenants.pop();
         let tenant_id = tenant_id.or_else(|| view.tenant().map(String::from));
-        target.tenant_id = tenant_id.ok_or_else(|| {
-            Status::invalid_argument(
-                "this does not say whose authority is suspended: choose a tenant in the menu of your name, or name \
-                 an agent or a delegation",
-            )
-        })?;
+        target.tenant_id = tenant_id.ok_or_else(|| Status::invalid_argument(t::stop::NO_TENANT))?;
         Ok(target)
     }
 
@@ -89,14 +83,12 @@ impl Target {
 
     async fn name_tool(&mut self, view: &View, id: &str) -> Result<String, Status> {
         if !self.actions.is_empty() {
-            let text = "a tool is stopped with all its actions: name a tool or an action, not both";
-            return Err(Status::invalid_argument(text));
+            return Err(Status::invalid_argument(t::stop::TOOL_AND_ACTION));
         }
         let request = GetToolRequest { id: id.to_owned() };
         let found = view.calls.call(&request).await?;
         if found.actions.is_empty() {
-            let text = "this tool has no actions to suspend: stop the agents that use it";
-            return Err(Status::invalid_argument(text));
+            return Err(Status::invalid_argument(t::stop::TOOL_WITHOUT_ACTIONS));
         }
         self.actions = found.actions;
         self.tool = Some(Named { name: found.name, id: found.id });
@@ -133,29 +125,33 @@ impl Target {
         typed::is_named(self.name(), typed)
     }
 
+    /// The requests that a stop denies if it is not a stop signal.
+    pub(super) fn denies(&self) -> Safe<String> {
+        let of = self.subject.as_ref().map(|subject| t::stop::of_and_below(&subject.name));
+        let under = self.delegation.as_ref();
+        let under = under.map(|under| t::stop::under_and_below(&under.id, &under.to.name));
+        if self.actions.is_empty() {
+            return t::stop::denies(t::stop::ALL_ACTIONS, of, under);
+        }
+        t::stop::denies(t::codes(&self.actions), of, under)
+    }
+
     /// The stopped authority in a few words: `invoice-bot`, `payment.* under a delegation to
     /// invoice-bot`.
     pub(super) fn what(&self) -> String {
         if self.is_signal() {
             return self.name().to_owned();
         }
-        let mut words = if self.is_of_some_actions() {
-            self.actions.join(", ")
-        } else {
-            "everything".to_owned()
+        let some = self.is_of_some_actions();
+        let actions = if some { self.actions.join(", ") } else { t::stop::EVERYTHING.to_owned() };
+        let of = match (&self.subject, &self.delegation) {
+            (Some(subject), _) => t::stop::of_principal(actions, &subject.name),
+            (None, Some(_)) => actions,
+            (None, None) => t::stop::of_everybody(actions, short(&self.tenant_id)),
         };
-        if let Some(subject) = &self.subject {
-            words.push_str(" of ");
-            words.push_str(&subject.name);
+        match &self.delegation {
+            Some(delegation) => t::stop::under_delegation_to(of, &delegation.to.name),
+            None => of,
         }
-        if let Some(delegation) = &self.delegation {
-            words.push_str(" under the delegation to ");
-            words.push_str(&delegation.to.name);
-        }
-        if self.subject.is_none() && self.delegation.is_none() {
-            words.push_str(" of everybody at ");
-            words.push_str(short(&self.tenant_id));
-        }
-        words
     }
 }

@@ -55,15 +55,13 @@ struct GivenList {
     problem: Option<&'static str>,
 }
 
-const UNREAD: &str = "This could not be read now. Reload the page.";
-
 impl GivenList {
     fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.problem.is_none()
     }
 
     fn unread(status: &Status) -> Self {
-        let problem = (!is_absent(status)).then_some(UNREAD);
+        let problem = (!is_absent(status)).then_some(t::READ_FAILED);
         Self { problem, ..Self::default() }
     }
 }
@@ -104,7 +102,7 @@ pub(super) async fn agent(view: View, Path(id): Path<PrincipalRef>) -> Response 
 
 async fn shown(view: &View, id: &PrincipalRef) -> Result<Response, Status> {
     let principals = Kind::of_id(id).filter(|kind| kind.path == "principals");
-    let kind = principals.ok_or_else(|| Status::not_found("there is no such page"))?;
+    let kind = principals.ok_or_else(|| Status::not_found(t::NO_SUCH_PAGE))?;
     let agent = read(view, kind, id).await?.message;
     let request = GetAuthorityRequest { entity_id: id.into() };
     let held = view.calls.call(&request).await?;
@@ -152,13 +150,9 @@ fn section(id: &PrincipalRef) -> Section {
 fn lists(view: &View, id: &PrincipalRef) -> Vec<(String, &'static str)> {
     let id = encoded(id);
     let all = [
-        (rpc::LIST_DECISIONS, format!("/console/decisions?agent={id}"), "Its decisions"),
-        (
-            rpc::LIST_APPROVALS,
-            format!("/console/approvals?agent={id}"),
-            "Its requests for approval",
-        ),
-        (rpc::GET_PRINCIPAL, format!("/console/records/principals/{id}"), "Its record"),
+        (rpc::LIST_DECISIONS, format!("/console/decisions?agent={id}"), t::agents::ITS_DECISIONS),
+        (rpc::LIST_APPROVALS, format!("/console/approvals?agent={id}"), t::agents::ITS_REQUESTS),
+        (rpc::GET_PRINCIPAL, format!("/console/records/principals/{id}"), t::agents::ITS_RECORD),
     ];
     let readable = all.into_iter().filter(|(needs, ..)| view.may(needs));
     readable.map(|(_, address, label)| (address, label)).collect()
@@ -244,7 +238,7 @@ pub(super) async fn delegation(view: View, Path(id): Path<DelegationRef>) -> Res
 }
 
 async fn of_one(view: &View, id: &DelegationRef) -> Result<Response, Status> {
-    let kind = Kind::at("delegations").ok_or_else(|| Status::not_found("there is no such page"))?;
+    let kind = Kind::at("delegations").ok_or_else(|| Status::not_found(t::NO_SUCH_PAGE))?;
     let delegation = read(view, kind, id).await?.message;
     let (tenant, delegate) = (tenant(&delegation)?, text(&delegation, "delegate_id"));
     let links = chain::up_from(view, delegation).await;
@@ -265,8 +259,8 @@ async fn of_one(view: &View, id: &DelegationRef) -> Result<Response, Status> {
         below.as_ref().map_or((Vec::new(), 0), |below| (below.agents.clone(), below.more_agents));
     let names = Names::to_call(view, agents_below.clone()).await;
     let agents_below = agents_below.into_iter().map(|id| names.called(id)).collect();
-    let frame = view.frame(format!("Delegation {}", short(id)), Section::Records);
-    let frame = frame.stopping("delegation", id, "this delegation");
+    let frame = view.frame(t::agents::delegation(short(id)), Section::Records);
+    let frame = frame.stopping("delegation", id, t::agents::THIS_DELEGATION);
     let shown = DelegationPage {
         frame,
         id: id.clone(),

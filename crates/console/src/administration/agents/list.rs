@@ -13,11 +13,11 @@ const PAGE: i32 = 50;
 const ANY: &str = "any";
 /// The states in the filter, and their words.
 const STATES: [(&str, &str); 5] = [
-    ("active", "Active"),
-    ("suspended", "Suspended"),
-    ("pending", "Pending"),
-    ("revoked", "Revoked"),
-    (ANY, "All"),
+    ("active", t::agents::ACTIVE),
+    ("suspended", t::SUSPENDED),
+    ("pending", t::agents::PENDING),
+    ("revoked", t::agents::REVOKED),
+    (ANY, t::ALL),
 ];
 
 struct Agent {
@@ -68,7 +68,6 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
     let listed = view.calls.call(&request).await;
     let (listed, problem): (ListPrincipalsResponse, _) = match listed {
         Ok(listed) => (listed, None),
-        // If the search took too long or is invalid, the page requests another one.
         Err(status) if is_of_search(&status) && !sought.is_empty() => {
             (ListPrincipalsResponse::default(), Some(Problem::of(&status).in_words()))
         }
@@ -79,9 +78,9 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
     let names = Names::to_call(view, owners.collect()).await;
     let pages = address.pages(query, listed.next_page_token.as_deref());
     let shown = AgentsPage {
-        frame: view.frame("Agents", Section::Agents),
+        frame: view.frame(t::AGENTS, Section::Agents),
         links: STATES.map(|(word, label)| address.link(label, "state", word)).into(),
-        chips: address.chips(|name, value| (name == "q").then(|| format!("Has “{value}”"))),
+        chips: address.chips(|name, value| (name == "q").then(|| t::agents::has(value))),
         state: state.to_owned(),
         is_filtered: !sought.is_empty() || state != "active",
         agents: listed.principals.into_iter().map(|one| agent(view, one, &names)).collect(),
@@ -92,10 +91,6 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
         sought: sought.to_owned(),
     };
     Ok(page(StatusCode::OK, &shown))
-}
-
-fn is_of_search(status: &Status) -> bool {
-    matches!(status.code(), Code::InvalidArgument | Code::Unavailable | Code::DeadlineExceeded)
 }
 
 fn agent(view: &View, principal: Principal, names: &Names) -> Agent {

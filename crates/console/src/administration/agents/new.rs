@@ -50,7 +50,7 @@ struct NewPage {
     /// The result of the earlier steps, in a sentence.
     result: Option<String>,
     /// A warning about an authority without limits.
-    warning: Option<String>,
+    warning: Option<&'static str>,
     /// Whether the person may register people.
     is_owner: bool,
     /// The subject of a person who has no delegation to pass on.
@@ -90,9 +90,9 @@ impl NewPage {
     /// The number and the name of the step.
     fn place(&self) -> (usize, &'static str) {
         match self.step {
-            Step::Agent => (1, "the agent"),
-            Step::Authority => (2, "what it may do"),
-            Step::Key => (3, "its API key"),
+            Step::Agent => (1, t::agents::THE_AGENT),
+            Step::Authority => (2, t::agents::PERMISSIONS),
+            Step::Key => (3, t::agents::A_KEY),
         }
     }
 
@@ -157,7 +157,7 @@ async fn shown(view: &View, query: &Pairs) -> Result<Response, Status> {
 }
 
 pub(super) async fn send(Posted { view, form }: Posted) -> Response {
-    view.answer_act("Agent not created", sent(&view, form).await)
+    view.answer_act(t::agents::NOT_CREATED, sent(&view, form).await)
 }
 
 async fn sent(view: &View, form: Pairs) -> Result<Response, Status> {
@@ -176,7 +176,7 @@ async fn sent(view: &View, form: Pairs) -> Result<Response, Status> {
 }
 
 fn kind(path: &str) -> Result<&'static Kind, Status> {
-    Kind::at(path).ok_or_else(|| Status::not_found("there is no such page"))
+    Kind::at(path).ok_or_else(|| Status::not_found(t::NO_SUCH_PAGE))
 }
 
 /// The members of a step's record that its form has.
@@ -194,7 +194,7 @@ fn members(layout: &Layout, path: &str) -> Result<Vec<Member>, Status> {
 
 fn delegation(view: &View) -> Result<&'static Layout, Status> {
     Layout::of("delegation", view.caller.is_owner())
-        .ok_or_else(|| Status::not_found("there is no such page"))
+        .ok_or_else(|| Status::not_found(t::NO_SUCH_PAGE))
 }
 
 /// A missing value that the form requires.
@@ -202,8 +202,9 @@ fn note_missing(filled: &mut SubmittedForm) {
     let is_missing =
         |field: &&Field| field.member.required && !filled.values.contains_key(&field.member.name);
     let missing = filled.fields.iter().filter(is_missing);
-    let missing =
-        missing.map(|field| (field.member.name.clone(), "is required".to_owned())).collect();
+    let missing = missing
+        .map(|field| (field.member.name.clone(), t::records::IS_REQUIRED.to_owned()))
+        .collect();
     filled.note(missing);
 }
 
@@ -256,7 +257,7 @@ impl Draft {
             Err(status) => return Err(status),
         };
         if taken {
-            let problem = format!("another agent is called {}", self.name());
+            let problem = t::agents::taken(self.name());
             self.agent.note(vec![("name".to_owned(), problem)]);
         }
         Ok(())
@@ -265,7 +266,7 @@ impl Draft {
     /// The next step, or this one again if a field is not valid.
     async fn next(mut self, view: &View, step: Step, next: Step) -> Result<Response, Status> {
         if step == Step::Agent && self.tenant.is_empty() {
-            let problem = "Choose the tenant of the agent.".to_owned();
+            let problem = t::agents::CHOOSE_TENANT.to_owned();
             return self.page(view, step, Some(problem)).await;
         }
         let filled = if step == Step::Agent { &mut self.agent } else { &mut self.authority };
@@ -273,7 +274,7 @@ impl Draft {
         if filled.is_readable() {
             return self.page(view, next, None).await;
         }
-        self.page(view, step, Some("A field is not valid. No record was created.".to_owned())).await
+        self.page(view, step, Some(t::agents::INVALID.to_owned())).await
     }
 
     /// The page of a step. With a problem, its heading.
@@ -315,9 +316,9 @@ impl Draft {
         let mut carried: Vec<_> = carried.collect();
         carried.extend(tenant.map(|tenant| ("tenant".to_owned(), tenant.to_owned())));
         let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-        let mut frame = view.frame("New agent", Section::Agents);
+        let mut frame = view.frame(t::agents::NEW, Section::Agents);
         if let Some(problem) = problem {
-            frame = frame.failed("Not created", problem, None);
+            frame = frame.failed(t::NOT_CREATED, problem, None);
         }
         let (is_owner, key) = (view.caller.is_owner(), self.key);
         let lacking = match &view.caller.kind {
@@ -389,19 +390,15 @@ impl Draft {
     ) -> Result<Response, Status> {
         let problem = Problem::of(status);
         let exists = match step {
-            Step::Agent => "No record was created".to_owned(),
-            Step::Authority => format!("{} exists, but has no delegation yet", self.name()),
-            Step::Key => {
-                format!("{} and its delegation exist, but the API key does not", self.name())
-            }
+            Step::Agent => t::agents::NONE_CREATED.to_owned(),
+            Step::Authority => t::agents::lacks_delegation(self.name()),
+            Step::Key => t::agents::lacks_key(self.name()),
         };
-        let mut text = format!("{exists}: {}.", problem.message.trim_end_matches('.'));
+        let mut text = t::agents::failed(&exists, problem.message.trim_end_matches('.'));
         if problem.status.is_server_error() {
             // Without an answer the record may exist. With the same key it is not created again.
             self.key = key;
-            text = format!(
-                "{exists}, or that is not known yet. Send the form again: it acts only once."
-            );
+            text = t::agents::unconfirmed(exists);
         }
         let filled = if step == Step::Agent { &mut self.agent } else { &mut self.authority };
         let others = filled.note(problem.members).into_iter();
@@ -420,7 +417,7 @@ impl Draft {
         propose(view, Some(&self.tenant), &mut fields).await;
         let request = FirstRequest::of(view, &self.tenant, &id, &values, &secret).await;
         let result = Sentence::new(&values, &fields).delegation(&name);
-        let frame = view.frame(format!("{name} is ready"), Section::Agents);
+        let frame = view.frame(t::agents::ready(&name), Section::Agents);
         Ok(page(StatusCode::OK, &FirstPage { frame, id, name, result, secret, request }))
     }
 }

@@ -16,7 +16,7 @@ impl KeyOperation {
 
     pub(super) fn parse(word: &str) -> Result<Self, Status> {
         let found = Self::ALL.into_iter().find(|step| step.word() == word);
-        found.ok_or_else(|| Status::not_found("there is no such page"))
+        found.ok_or_else(|| Status::not_found(t::NO_SUCH_PAGE))
     }
 
     pub(super) fn word(self) -> &'static str {
@@ -30,10 +30,10 @@ impl KeyOperation {
 
     pub(super) fn label(self) -> &'static str {
         match self {
-            Self::Rotate => "Replace it",
-            Self::Revoke => "Revoke it",
-            Self::Complete => "Complete the replacement",
-            Self::Cancel => "Cancel the replacement",
+            Self::Rotate => t::administration::REPLACE,
+            Self::Revoke => t::administration::REVOKE,
+            Self::Complete => t::administration::COMPLETE,
+            Self::Cancel => t::administration::CANCEL,
         }
     }
 
@@ -41,47 +41,40 @@ impl KeyOperation {
     pub(super) fn question(self, of: &str) -> String {
         let purpose = of.strip_prefix("svc-").and_then(|rest| rest.split('-').next());
         match (self, purpose) {
-            (Self::Rotate, Some(purpose)) => format!("Replace the {purpose} key?"),
-            (Self::Revoke, Some(purpose)) => format!("Revoke the {purpose} key?"),
-            _ => format!("{}?", self.label()),
+            (Self::Rotate, Some(purpose)) => t::administration::replace_question(purpose),
+            (Self::Revoke, Some(purpose)) => t::administration::revoke_question(purpose),
+            (Self::Rotate, None) => t::administration::REPLACE_QUESTION.to_owned(),
+            (Self::Revoke, None) => t::administration::REVOKE_QUESTION.to_owned(),
+            (Self::Complete, _) => t::administration::COMPLETE_QUESTION.to_owned(),
+            (Self::Cancel, _) => t::administration::CANCEL_QUESTION.to_owned(),
         }
     }
 
     /// The description from the API's contract.
     pub(super) fn about(self) -> &'static str {
         match self {
-            Self::Rotate => {
-                "A successor is made and published now. It signs an hour later, or as soon as you complete the \
-                 replacement; until then the key signs."
-            }
-            Self::Revoke => {
-                "The key stops signing at once; the successor of a key that the service manages signs from then on. \
-                 What it signed before stays valid. This cannot be undone."
-            }
-            Self::Complete => {
-                "The successor signs from now on, on other nodes within 30 seconds, and the key signs no longer. What \
-                 it signed before stays valid. Receivers that keep a copy of the published keys must have fetched them \
-                 since the replacement began, or else they cannot verify what the successor signs."
-            }
-            Self::Cancel => "The key goes on signing. A successor that was made is revoked.",
+            Self::Rotate => t::administration::REPLACE_ABOUT,
+            Self::Revoke => t::administration::REVOKE_ABOUT,
+            Self::Complete => t::administration::COMPLETE_ABOUT,
+            Self::Cancel => t::administration::CANCEL_ABOUT,
         }
     }
 
     pub(super) fn done(self) -> &'static str {
         match self {
-            Self::Rotate => "The replacement has begun.",
-            Self::Revoke => "The key is revoked.",
-            Self::Complete => "The replacement is completed: the successor signs.",
-            Self::Cancel => "The replacement is cancelled.",
+            Self::Rotate => t::administration::REPLACING,
+            Self::Revoke => t::administration::KEY_REVOKED,
+            Self::Complete => t::administration::COMPLETED,
+            Self::Cancel => t::administration::CANCELLED,
         }
     }
 
     pub(super) fn undone(self) -> &'static str {
         match self {
-            Self::Rotate => "Not replaced",
-            Self::Revoke => "Not revoked",
-            Self::Complete => "Replacement not completed",
-            Self::Cancel => "Replacement not cancelled",
+            Self::Rotate => t::administration::NOT_REPLACED,
+            Self::Revoke => t::administration::NOT_REVOKED,
+            Self::Complete => t::administration::NOT_COMPLETED,
+            Self::Cancel => t::administration::NOT_CANCELLED,
         }
     }
 

@@ -26,8 +26,8 @@ struct ChannelPage {
 
 pub(super) async fn show(view: View, Path(id): Path<String>, query: Pairs) -> Response {
     let done = match done_word(&view, &address(&id), &query) {
-        "save" => Some("The settings are saved."),
-        "test" => Some("The receiver accepted a test message."),
+        "save" => Some(t::administration::SAVED),
+        "test" => Some(t::administration::TEST_SENT),
         _ => None,
     };
     let shown = ChannelPage::of(&view, &id).await;
@@ -36,9 +36,9 @@ pub(super) async fn show(view: View, Path(id): Path<String>, query: Pairs) -> Re
 
 pub(super) async fn act(Path(id): Path<String>, Posted { view, form }: Posted) -> Response {
     let (undone, acted) = match form.text("do") {
-        "delete" => ("Not deleted", delete(&view, &id).await),
-        "test" => ("Test message not sent", test(&view, &id).await),
-        _ => ("Not saved", save(&view, &id, &form).await),
+        "delete" => (t::administration::NOT_DELETED, delete(&view, &id).await),
+        "test" => (t::administration::TEST_MESSAGE_NOT_SENT, test(&view, &id).await),
+        _ => (t::NOT_SAVED, save(&view, &id, &form).await),
     };
     view.answer_act(undone, acted)
 }
@@ -55,7 +55,7 @@ async fn save(view: &View, id: &str, form: &Pairs) -> Result<Response, Status> {
         Err(status) if status.code() == tonic::Code::InvalidArgument => {
             let text = Problem::of(&status).in_words();
             let found = ChannelPage::of(view, id).await?;
-            let frame = found.frame.failed("Not saved", text, Some("label"));
+            let frame = found.frame.failed(t::NOT_SAVED, text, Some("label"));
             Ok(page(StatusCode::BAD_REQUEST, &ChannelPage { frame, input, ..found }))
         }
         Err(status) => Err(status),
@@ -69,9 +69,8 @@ async fn test(view: &View, id: &str) -> Result<Response, Status> {
         return Ok(see_done(view, &address(id), "test"));
     }
     let found = ChannelPage::of(view, id).await?;
-    let error = tested.error.unwrap_or_default();
-    let text = format!("The receiver did not accept a test message: {error}.");
-    let frame = found.frame.failed("Test message not sent", text, None);
+    let text = t::administration::not_accepted(tested.error.unwrap_or_default());
+    let frame = found.frame.failed(t::administration::TEST_MESSAGE_NOT_SENT, text, None);
     Ok(page(StatusCode::OK, &ChannelPage { frame, ..found }))
 }
 
@@ -85,11 +84,11 @@ impl ChannelPage {
     async fn of(view: &View, id: &str) -> Result<Self, Status> {
         let listed = view.calls.call(&ListMessageChannelsRequest {}).await?;
         let found = listed.message_channels.into_iter().find(|channel| channel.id == id);
-        let found = found.ok_or_else(|| Status::not_found("there is no such channel"))?;
+        let found = found.ok_or_else(|| Status::not_found(t::administration::NO_CHANNEL))?;
         let failing = Moment::of_time(found.failing_since, view.now);
         let kind = kind(&found.kind);
         Ok(Self {
-            frame: view.frame(format!("Messages: {kind}"), Section::None),
+            frame: view.frame(t::administration::messages_by(kind), Section::None),
             address: address(id),
             kind,
             target: found.target,

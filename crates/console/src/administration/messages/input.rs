@@ -83,7 +83,7 @@ impl Input {
 
 fn date(text: &str) -> Result<Time, Status> {
     let date = NaiveDate::parse_from_str(text, "%Y-%m-%d");
-    let date = date.map_err(|_| Status::invalid_argument("away until: is not a date"))?;
+    let date = date.map_err(|_| Status::invalid_argument(t::administration::NO_DATE))?;
     Ok(Time::from(date.and_time(NaiveTime::MIN).and_utc()))
 }
 

@@ -7,13 +7,12 @@ use authority_model::proto::events::{
 use super::input::{Input, LIST};
 use crate::kit::{choice::Choice, prelude::*};
 
-const NOT_ADDED: &str = "Not added";
 /// The kinds of channels, and their names.
 const KINDS: [(&str, &str); 4] = [
-    ("slack", "Slack"),
-    ("mattermost", "Mattermost"),
-    ("teams", "Microsoft Teams"),
-    ("email", "E-mail"),
+    ("slack", t::administration::SLACK),
+    ("mattermost", t::administration::MATTERMOST),
+    ("teams", t::administration::TEAMS),
+    ("email", t::administration::EMAIL),
 ];
 
 struct Row {
@@ -43,8 +42,8 @@ struct ListPage {
 
 pub(super) async fn show(view: View, query: Pairs) -> Response {
     let done = match done_word(&view, LIST, &query) {
-        "add" => Some("The channel is added. Send a test message to see whether it works."),
-        "delete" => Some("The channel is deleted."),
+        "add" => Some(t::administration::IS_ADDED),
+        "delete" => Some(t::administration::IS_DELETED),
         _ => None,
     };
     let shown = ListPage::of(&view, &Pairs::default()).await;
@@ -52,7 +51,7 @@ pub(super) async fn show(view: View, query: Pairs) -> Response {
 }
 
 pub(super) async fn add(Posted { view, form }: Posted) -> Response {
-    view.answer_act(NOT_ADDED, added(&view, &form).await)
+    view.answer_act(t::administration::NOT_ADDED, added(&view, &form).await)
 }
 
 async fn added(view: &View, form: &Pairs) -> Result<Response, Status> {
@@ -65,7 +64,8 @@ async fn added(view: &View, form: &Pairs) -> Result<Response, Status> {
             }
             let code = problem.status;
             let mut found = ListPage::of(view, form).await?;
-            found.frame = found.frame.failed(NOT_ADDED, problem.in_words(), Some("kind"));
+            let heading = t::administration::NOT_ADDED;
+            found.frame = found.frame.failed(heading, problem.in_words(), Some("kind"));
             Ok(page(code, &found))
         }
     }
@@ -87,7 +87,7 @@ impl ListPage {
         let listed = view.calls.call(&request).await?;
         let kinds = KINDS.iter().filter(|(kind, _)| listed.sends_email || *kind != "email");
         let kinds: Vec<(&str, &str)> = kinds.copied().collect();
-        let frame = view.frame("Messages", Section::None);
+        let frame = view.frame(t::administration::MESSAGES, Section::None);
         Ok(Self {
             is_admin: frame.role == "admin",
             frame,
@@ -108,7 +108,7 @@ impl ListPage {
 
 /// The name of a kind of channels.
 pub(super) fn kind(word: &str) -> &'static str {
-    KINDS.iter().find(|(known, _)| *known == word).map_or("Unknown", |(_, name)| name)
+    KINDS.iter().find(|(known, _)| *known == word).map_or(t::overview::UNKNOWN, |(_, name)| name)
 }
 
 fn row(view: &View, channel: MessageChannel) -> Row {

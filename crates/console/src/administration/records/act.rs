@@ -58,19 +58,15 @@ pub(super) async fn act(
     }
 }
 
-const INVALID: &str = "Nothing was changed: a field is not valid.";
-
 impl Act {
     /// Returns the form again if a required confirmation is missing.
     fn unconfirmed(&self, filled: &SubmittedForm, form: &Pairs) -> Option<Content> {
         let content = Content::of(form.text("version"));
         if let Some(ending) = self.ending() {
-            let done = self.operation.done.to_lowercase();
-            let named = ending.problem(form.text(ending::NAME), &done);
+            let named = ending.problem(form.text(ending::NAME));
             let field = named.is_some().then_some(ending::NAME);
             let is_missing = self.takes_reason() && !filled.values.contains_key("reason");
-            let why = || format!("Nothing was {done}. Say why, for the record.");
-            let problem = named.or_else(|| is_missing.then(why));
+            let problem = named.or_else(|| is_missing.then(|| t::records::NEEDS_REASON.to_owned()));
             return problem.map(|problem| Content { problem: Some(problem), field, ..content });
         }
         None
@@ -135,10 +131,10 @@ impl Act {
         let read = ids.map(|(name, id)| async move {
             let found = match Kind::of_id(id).filter(|kind| kind.has_ids()) {
                 Some(kind) => read(view, kind, id).await.map(|_| ()),
-                None => Err(Status::not_found("it is no id")),
+                None => Err(Status::not_found("not an id")),
             };
             let is_unknown = found.is_err_and(|status| status.code() == Code::NotFound);
-            is_unknown.then(|| (name, "is unknown".to_owned()))
+            is_unknown.then(|| (name, t::kit::UNKNOWN_MEMBER.to_owned()))
         });
         some_at_once(read).await.into_iter().flatten().collect()
     }
@@ -185,7 +181,7 @@ impl Act {
             // The form changes no field.
             Ok(None) => return Ok(see(&self.address())),
             Err(others) => {
-                let problem = Some(INVALID.to_owned());
+                let problem = Some(t::records::INVALID.to_owned());
                 let fields = filled.fields;
                 let content = Content { fields, problem, others, ..Content::of(version) };
                 return self.form(view, StatusCode::BAD_REQUEST, content).await;
@@ -239,7 +235,7 @@ impl Act {
             return self.form(view, StatusCode::OK, content).await;
         }
         filled.note(unknown);
-        let problem = Some(INVALID.to_owned());
+        let problem = Some(t::records::INVALID.to_owned());
         let content = Content { fields: filled.fields, problem, ..content };
         self.form(view, StatusCode::BAD_REQUEST, content).await
     }
@@ -260,7 +256,7 @@ impl Act {
             return self.moved(view, filled).await;
         }
         let others = filled.note(problem.members);
-        let text = Some(format!("Nothing was changed: {}.", problem.message));
+        let text = Some(t::because(problem.message));
         let fields = filled.fields;
         let content = Content { fields, problem: text, others, ..Content::of(version) };
         self.form(view, problem.status, content).await
@@ -277,13 +273,7 @@ impl Act {
             let changed = self.changed(&filled);
             filled.note_present(&changed, &about.members);
         }
-        let problem = if is_edit {
-            "Nothing was saved: somebody changed this record after you opened the form. What you did not change is as \
-             the record has it now. Where your change differs from that, it says what the record has. Save again to \
-             replace that."
-        } else {
-            "Nothing was changed: somebody changed this record after you opened the form. It is shown as it is now."
-        };
+        let problem = if is_edit { t::records::EDIT_MOVED } else { t::records::MOVED };
         let (fields, problem) = (filled.fields, Some(problem.to_owned()));
         let content = Content { fields, problem, moved: true, ..Content::of(self.version()) };
         self.form(view, StatusCode::PRECONDITION_FAILED, content).await

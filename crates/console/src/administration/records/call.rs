@@ -26,7 +26,7 @@ pub(crate) async fn call(
 ) -> Result<Answered, Status> {
     let answer = view.calls.send(&operation.rpc, request, headers).await?;
     let message = DynamicMessage::decode(operation.output.clone(), answer.message);
-    let message = message.map_err(|_| Status::internal("the answer is not of its type"))?;
+    let message = message.map_err(|_| Status::internal(t::records::UNREADABLE))?;
     let version = answer.headers.get("etag").and_then(|etag| etag.to_str().ok());
     Ok(Answered { message, version: version.map(str::to_owned) })
 }
@@ -41,7 +41,7 @@ pub(crate) async fn create(
     members: Map<String, Value>,
     key: &str,
 ) -> Result<Answered, Status> {
-    let unknown = || Status::unimplemented("these records cannot be created");
+    let unknown = || Status::unimplemented(t::records::CANNOT_CREATE);
     let operation = kind.maker("create").ok_or_else(unknown)?;
     let wrong = |found: Vec<(String, String)>| {
         let found = found.into_iter().map(|(name, problem)| format!("{name}: {problem}"));

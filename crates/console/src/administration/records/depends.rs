@@ -110,33 +110,20 @@ async fn of_target(view: &View, policy_id: EntityRef, target: &str) -> Option<En
 fn without_target(policy: &Policy, target: &str) -> String {
     let name = policy.name.as_deref().unwrap_or(short(&policy.id));
     let rest: Vec<_> = policy.applies_to.iter().filter(|one| *one != target).cloned().collect();
-    let when = match policy.state.as_deref() {
-        Some("active") => "while it is in effect",
-        Some("retired") => {
-            return format!("The policy “{name}” is retired and has no effect on decisions.");
-        }
-        _ => "once it is active",
-    };
-    if rest.is_empty() {
-        return format!(
-            "It is the last target of the policy “{name}”. Without a target, the policy applies to every action, {when}."
-        );
+    match (policy.state.as_deref(), rest.is_empty()) {
+        (Some("retired"), _) => t::records::target_of_retired(name),
+        (Some("active"), true) => t::records::last_target(name),
+        (Some("active"), false) => t::records::target(name, listed(&rest)),
+        (_, true) => t::records::last_target_of_draft(name),
+        (_, false) => t::records::target_of_draft(name, listed(&rest)),
     }
-    format!(
-        "The policy “{name}” then applies only to {}, {when}. It no longer denies or holds requests that only this target covers.",
-        listed(&rest)
-    )
 }
 
 /// Counts a tenant's records of the most important kinds.
 async fn of_tenant(view: &View, id: &TenantRef) -> Option<EndedRecords> {
     let counts = some_at_once(COUNTED.iter().map(|path| count(view, path, id))).await;
     let counts: Option<Vec<String>> = counts.into_iter().collect();
-    let sentence = format!(
-        "It has {}. All of this stops: no decisions are made for the tenant, and its people and API keys lose access.",
-        listed(&counts?)
-    );
-    Some(EndedRecords::alone(sentence))
+    Some(EndedRecords::alone(t::records::tenant_ends(listed(&counts?))))
 }
 
 async fn count(view: &View, path: &str, tenant: &TenantRef) -> Option<String> {
@@ -147,15 +134,14 @@ async fn count(view: &View, path: &str, tenant: &TenantRef) -> Option<String> {
     request.try_set_field_by_name("limit", Proto::I32(1)).ok()?;
     let answered = call(view, &kind.list, &request, &[]).await.ok()?;
     let total = json(&answered.message).get("total").and_then(Value::as_u64);
-    let total = usize::try_from(total.unwrap_or_default()).ok()?;
-    Some(counted(total, &kind.one, &kind.many.to_lowercase()))
+    Some(t::records::count(total.unwrap_or_default(), &kind.one, kind.many.to_lowercase()))
 }
 
 /// `a, b and c`.
-fn listed(parts: &[String]) -> String {
+pub(super) fn listed(parts: &[String]) -> String {
     match parts.split_last() {
         Some((last, [])) => last.clone(),
-        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+        Some((last, rest)) => t::records::and_last(rest.join(", "), last),
         None => String::new(),
     }
 }
@@ -194,26 +180,23 @@ fn number(total: i32) -> usize {
 
 /// The consequences of ending a delegation, without the delegation itself.
 fn below(radius: &BlastRadius) -> String {
-    let agents = counted(number(radius.agent_total), "agent acts", "agents act");
-    match number(radius.delegation_total).saturating_sub(1) {
-        0 => format!("No delegation is below it. {agents} under it."),
-        below => {
-            let below = counted(below, "delegation below it ends", "delegations below it end");
-            format!("{below} too. {agents} under them.")
-        }
-    }
+    let agents = radius.agent_total;
+    let (below, agents) = match number(radius.delegation_total).saturating_sub(1) {
+        0 => (t::agents::NONE_BELOW.to_owned(), t::records::agents_under_it(agents)),
+        below => (t::records::below(below), t::records::agents_under_them(agents)),
+    };
+    format!("{below} {agents}")
 }
 
 /// The consequences of ending a principal.
 fn held(radius: &BlastRadius) -> String {
-    let agents = counted(number(radius.agent_total), "other acts", "others act");
-    match number(radius.delegation_total) {
-        0 => "No delegation that is in force is held or given by it.".to_owned(),
-        1 => format!("1 delegation that it holds or gave ends with it. {agents} under it."),
-        many => format!(
-            "{many} delegations end with it: those that it holds or gave, and all below them. {agents} under them."
-        ),
-    }
+    let (held, agents) = (radius.delegation_total, radius.agent_total);
+    let agents = match held {
+        0 => return t::records::HOLDS_NONE.to_owned(),
+        1 => t::records::others_under_it(agents),
+        _ => t::records::others_under_them(agents),
+    };
+    format!("{} {agents}", t::records::holds(held))
 }
 
 #[cfg(test)]

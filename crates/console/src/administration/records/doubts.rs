@@ -5,13 +5,19 @@
 
 use crate::kit::prelude::*;
 
-/// Groups of members that limit a delegation. Each has the permission that follows if all members
-/// of the group are missing.
-const LIMITS: [(&[&str], &str); 4] = [
-    (&["max_amount", "max_total_amount", "max_uses", "max_risk_tier"], "any amount"),
-    (&["purposes"], "any purpose"),
-    (&["jurisdictions", "resource_ids", "workspace_ids", "hours"], "everywhere"),
-    (&["expires_at"], "for ever"),
+/// The members that limit a delegation, and the member for the delegation above it.
+const LIMITS: [&str; 11] = [
+    "max_amount",
+    "max_total_amount",
+    "max_uses",
+    "max_risk_tier",
+    "purposes",
+    "jurisdictions",
+    "resource_ids",
+    "workspace_ids",
+    "hours",
+    "expires_at",
+    "parent_id",
 ];
 
 /// Members that name the parties.
@@ -36,33 +42,28 @@ impl Doubt {
     ) -> Option<Self> {
         let unlimited = without(values).filter(|_| is_new);
         let label = match (&unlimited, is_new) {
-            (Some(_), _) => "Create without limits",
-            (None, true) => "Create all the same",
-            (None, false) => "Narrow for good",
+            (Some(_), _) => t::records::CREATE_UNLIMITED,
+            (None, true) => t::records::CREATE_ANYWAY,
+            (None, false) => t::records::NARROW,
         };
-        let finally = "What is narrowed cannot be widened again.".to_owned();
-        let finally = (!is_new).then_some(finally);
-        let texts: Vec<_> = finally.into_iter().chain(unlimited).chain(misspelt).collect();
+        let finally = (!is_new).then_some(t::records::NARROWING);
+        let texts = finally.into_iter().chain(unlimited).map(str::to_owned);
+        let texts: Vec<_> = texts.chain(misspelt).collect();
         (!texts.is_empty()).then(|| Self { text: texts.join(" "), label })
     }
 
     /// The warning about a change that makes requests easier to permit; `None` if the change loosens no rule.
     pub(super) fn of_milder(lines: &[String]) -> Option<Self> {
-        let text = || format!("Less will be asked of requests: {}.", lines.join(". "));
-        (!lines.is_empty()).then(|| Self { text: text(), label: "Loosen it" })
+        let text = || t::records::less_required(lines.join(". "));
+        (!lines.is_empty()).then(|| Self { text: text(), label: t::records::LOOSEN })
     }
 }
 
-/// The limits that a new delegation lacks. `None` if it has a limit, or if it is below another
-/// delegation, since that delegation's limits apply.
-pub(crate) fn without(values: &Map<String, Value>) -> Option<String> {
-    let has = |member: &str| values.contains_key(member);
-    let is_limited = LIMITS.iter().flat_map(|(members, _)| *members).any(|member| has(member));
-    if is_limited || has("parent_id") {
-        return None;
-    }
-    let all = LIMITS.map(|(_, words)| words).join(", ");
-    Some(format!("Without limits: {all}. Add one, or make it so."))
+/// The warning about a new delegation without limits. `None` if it has a limit, or if it is below
+/// another delegation, since that delegation's limits apply.
+pub(crate) fn without(values: &Map<String, Value>) -> Option<&'static str> {
+    let is_limited = LIMITS.iter().any(|member| values.contains_key(*member));
+    (!is_limited).then_some(t::records::WITHOUT_LIMITS)
 }
 
 #[cfg(test)]
@@ -75,12 +76,7 @@ mod tests {
     fn any_limit_is_one() {
         let of = |values: Value| without(values.as_object().unwrap());
         let all = of(json!({"delegate_id": "svc:agent:acme:bot", "actions": ["*"]}));
-        assert_eq!(
-            all.as_deref(),
-            Some(
-                "Without limits: any amount, any purpose, everywhere, for ever. Add one, or make it so."
-            )
-        );
+        assert_eq!(all, Some(t::records::WITHOUT_LIMITS));
         for limit in ["max_amount", "purposes", "jurisdictions", "expires_at", "parent_id"] {
             assert_eq!(of(json!({limit: "x"})), None, "{limit}");
         }

@@ -14,7 +14,7 @@ pub(super) fn over(values: &Map<String, Value>, now: DateTime<Utc>) -> Option<(S
         end.is_some_and(|end| end <= now)
     };
     let name = ENDS.into_iter().find(|name| is_past(name))?;
-    Some((name.to_owned(), "is in the past; give a later time, or leave it empty".to_owned()))
+    Some((name.to_owned(), t::records::IN_PAST.to_owned()))
 }
 
 #[cfg(test)]

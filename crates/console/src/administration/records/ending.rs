@@ -53,10 +53,9 @@ impl Ending {
         Self { typed: to_type(typed, word), grant, depends, milder: Vec::new() }
     }
 
-    /// The error for the typed text. `done` names the operation that was not performed.
-    pub(super) fn problem(&self, typed: &str, done: &str) -> Option<String> {
-        let wrong = || format!("Nothing was {done}. Type {} exactly, to confirm.", self.typed);
-        (!typed::is_named(&self.typed, typed)).then(wrong)
+    /// The error for the typed text.
+    pub(super) fn problem(&self, typed: &str) -> Option<String> {
+        (!typed::is_named(&self.typed, typed)).then(|| t::type_exactly(&self.typed))
     }
 }
 

@@ -150,7 +150,7 @@ impl Field {
         let takes_many = matches!(member.input, Input::Choices(_) | Input::Open);
         let given = member.text(stored);
         let read = match sent.as_slice() {
-            [_, _, ..] if !takes_many => Err("is in the form more than once".to_owned()),
+            [_, _, ..] if !takes_many => Err(t::records::TWICE.to_owned()),
             [text] if !takes_many && stored.is_some() && typed::is_same(&given, text) => {
                 Ok(stored.cloned())
             }
@@ -197,14 +197,14 @@ impl Field {
 
     /// The error of the field, or the other person's change, for the top of the page.
     pub(crate) fn trouble(&self) -> Option<String> {
-        let present = || Some(format!("the record now has {}", self.present.as_ref()?));
+        let present = || Some(t::records::now_has(self.present.as_ref()?));
         self.problem.clone().or_else(present)
     }
 
     /// A person's input or choice as lines. Empty if the value is removed.
     pub(crate) fn written(&self) -> Vec<String> {
         if self.kind() == "flag" {
-            return vec![if self.is_on() { "yes" } else { "no" }.to_owned()];
+            return vec![if self.is_on() { t::records::YES } else { t::records::NO }.to_owned()];
         }
         let lines = self.chosen.iter().flat_map(|text| text.lines());
         lines.filter(|line| !line.trim().is_empty()).map(str::to_owned).collect()
@@ -286,9 +286,9 @@ impl Field {
     /// The label of the option without a choice.
     pub(crate) fn unchosen(&self) -> String {
         match &self.member.unset {
-            _ if self.member.required => "Choose…".to_owned(),
-            Some(default) => format!("Not set: {default}"),
-            None => "Not set".to_owned(),
+            _ if self.member.required => t::records::CHOOSE.to_owned(),
+            Some(default) => t::records::not_set(default),
+            None => t::records::NOT_SET.to_owned(),
         }
     }
 
@@ -313,9 +313,9 @@ impl Field {
     /// A hint about the input, if the kind of field does not make it clear.
     pub(crate) fn hint(&self) -> &'static str {
         match self.member.input {
-            Input::Lines => "One in each line.",
-            Input::Json => "As JSON.",
-            Input::Time => "UTC, as 2026-11-24T09:00:00Z.",
+            Input::Lines => t::records::ONE_A_LINE,
+            Input::Json => t::records::IN_JSON,
+            Input::Time => t::records::IN_UTC,
             _ => "",
         }
     }
@@ -392,7 +392,8 @@ impl SubmittedForm {
     pub(crate) fn note_present(&mut self, names: &[String], record: &Map<String, Value>) {
         for field in self.fields.iter_mut().filter(|field| names.contains(&field.member.name)) {
             let text = field.member.text(record.get(&field.member.name));
-            field.present = Some(if text.is_empty() { "no value".to_owned() } else { text });
+            field.present =
+                Some(if text.is_empty() { t::records::NO_VALUE.to_owned() } else { text });
         }
     }
 

@@ -184,9 +184,7 @@ impl Act {
     /// The description of the operation, as shown on its page.
     fn about(&self) -> &str {
         match self.operation.shape {
-            Shape::Edit => {
-                "Only the fields that you change are sent. If another person changes this record first, your changes are not saved."
-            }
+            Shape::Edit => t::records::EDIT_ABOUT,
             _ => self.layout().map_or(self.operation.about.as_str(), |layout| layout.lead),
         }
     }
@@ -195,15 +193,15 @@ impl Act {
     fn question(&self) -> String {
         let label = &self.operation.label;
         if let Some(grant) = self.ending().and_then(|ending| ending.grant.as_ref()) {
-            return format!("{label} what {} lets {} do?", grant.from.name, grant.to.name);
+            return t::records::end_delegation(label, &grant.from.name, &grant.to.name);
         }
         match &self.about {
             Some(about) if self.operation.shape == Shape::Edit => {
-                format!("{label} “{}”", about.title)
+                t::records::edit(label, &about.title)
             }
-            Some(about) => format!("{label} “{}”?", about.title),
+            Some(about) => t::records::question(label, &about.title),
             None if self.operation.shape == Shape::Create => {
-                let usual = || format!("{label}: {}", self.kind.one);
+                let usual = || t::records::create(label, &self.kind.one);
                 self.layout().map_or_else(usual, |layout| layout.title.to_owned())
             }
             None => label.clone(),

@@ -43,6 +43,6 @@ pub(crate) async fn held(view: &View) -> Vec<(String, String)> {
 /// `payment.*, up to 500 EUR (01a2…)`
 fn label(one: &Delegation) -> String {
     let limit = one.max_amount.as_ref().zip(one.currency.as_ref());
-    let limit = limit.map(|(amount, currency)| format!(", up to {amount} {currency}"));
-    format!("{}{} ({})", one.actions.join(", "), limit.unwrap_or_default(), short(&one.id))
+    let limit = limit.map(|(amount, currency)| t::records::held_up_to(amount, currency));
+    t::records::held(one.actions.join(", "), limit.unwrap_or_default(), short(&one.id))
 }

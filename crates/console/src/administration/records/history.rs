@@ -44,9 +44,9 @@ impl Version {
     /// The verb for the change, before its author.
     pub(super) fn verb(&self) -> &'static str {
         match (self.members.is_empty(), self.changes.is_empty()) {
-            (true, _) => "deleted by",
-            (_, true) => "written by",
-            _ => "changed by",
+            (true, _) => t::records::DELETED_BY,
+            (_, true) => t::records::WRITTEN_BY,
+            _ => t::records::CHANGED_BY,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use tonic::Status;
 
-use crate::kit::kinds::Kind;
+use crate::{kit::kinds::Kind, texts as t};
 
 /// The kind at this part of an address.
 pub(super) fn known(kind: &str) -> Result<&'static Kind, Status> {
@@ -10,5 +10,5 @@ pub(super) fn known(kind: &str) -> Result<&'static Kind, Status> {
 }
 
 pub(super) fn nowhere() -> Status {
-    Status::not_found("there is no such page")
+    Status::not_found(t::NO_SUCH_PAGE)
 }

@@ -55,7 +55,7 @@ impl Act {
             return Ok(None);
         };
         let ending = Ending::of(view, self.kind, &word, &about.title, &about.members).await;
-        let wrong = ending.problem(form.text(ending::NAME), "changed");
+        let wrong = ending.problem(form.text(ending::NAME));
         if wrong.is_none() {
             return Ok(None);
         }
@@ -72,10 +72,10 @@ impl Act {
                 || ["shown", "version"].contains(&name)
         };
         let sent = form.iter().filter(|(name, _)| is_sent(name));
-        let question = format!("Set “{}” to {word}?", about.title);
+        let question = t::records::set_question(&about.title, &word);
         let mut frame = view.frame(question.clone(), Section::Records);
         if let Some(text) = problem {
-            frame = frame.failed("Not changed", text, Some(ending::NAME));
+            frame = frame.failed(t::records::NOT_CHANGED, text, Some(ending::NAME));
         }
         let shown = LastPage {
             frame,

@@ -5,7 +5,10 @@ use As::{Day, Line, Names, Of, One, Parts, Rows, Several, Usual, Words};
 use prost_reflect::MessageDescriptor;
 
 use super::field::{Field, Place};
-use crate::kit::kinds::{Input, Kind, Member};
+use crate::{
+    kit::kinds::{Input, Kind, Member},
+    texts as t,
+};
 
 /// The form that creates a record of one kind.
 pub(crate) struct Layout {
@@ -46,58 +49,57 @@ enum As {
 }
 
 /// The lengths of windows, in seconds. The first is the proposed one.
-pub(super) const WINDOWS: [(&str, &str); 4] =
-    [("86400", "a day"), ("3600", "an hour"), ("604800", "a week"), ("2592000", "in 30 days")];
+pub(super) const WINDOWS: [(&str, &str); 4] = [
+    ("86400", t::forms::A_DAY),
+    ("3600", t::forms::AN_HOUR),
+    ("604800", t::forms::A_WEEK),
+    ("2592000", t::forms::IN_30_DAYS),
+];
 
 const TENANT: &str = "tenant_id";
-const WINDOW: Spec = Spec("window_seconds", "In", "", Of(&WINDOWS));
-const DAYS: &str = "The last day, in UTC. Empty: no end.";
-const SUITES: &str = "Choose standard-webhooks/v1 if the receiver uses a library for it, rfc9421 for HTTP message \
-    signatures with a public key, and jwt if it already verifies such tokens. None: the first two.";
-const PLACES: &str = "Countries or their parts, such as DE, AT or DE-BY. Empty: everywhere.";
+const WINDOW: Spec = Spec("window_seconds", t::forms::IN, "", Of(&WINDOWS));
 
 /// The form of a new agent.
 #[rustfmt::skip] // a line for each field
 pub(crate) static AGENT: Layout = Layout {
-    kind: "principal", title: "New agent",
-    lead: "The name and the work of the agent, and who is responsible for it.",
-    groups: &[("Who", &[
-        Spec("name", "Name", "Small letters, digits and hyphens: invoice-bot. It is part of the agent's id and stays.", Line),
-        Spec("display_name", "What it does", "In a few words: Pays supplier invoices", Line),
-        Spec("owner_principal_id", "Owner", "The person who is responsible for the agent. Owners do not approve its requests.", One("people")),
+    kind: "principal", title: t::agents::NEW,
+    lead: t::forms::AGENT_LEAD,
+    groups: &[(t::forms::WHO, &[
+        Spec("name", t::NAME, t::forms::AGENT_NAME_HINT, Line),
+        Spec("display_name", t::forms::WORK, t::forms::WORK_HINT, Line),
+        Spec("owner_principal_id", t::agents::OWNER, t::forms::OWNER_HINT, One("people")),
     ])],
 };
 
 #[rustfmt::skip] // a line for each field
-const DO_WHAT: Group = ("May do what", &[
-    Spec("actions", "Actions", "payment.execute is one action, payment.* is all actions below payment.", Names("actions")),
-    Spec("resource_ids", "Resources", "The action may affect only these. None: all to which access is granted.", Several("resources")),
+const DO_WHAT: Group = (t::forms::MAY_DO, &[
+    Spec("actions", t::forms::ACTIONS, t::forms::ACTIONS_HINT, Names("actions")),
+    Spec("resource_ids", t::forms::RESOURCES, t::forms::RESOURCES_HINT, Several("resources")),
 ]);
 #[rustfmt::skip] // a line for each field
-const FOR_WHAT: Group = ("For what", &[Spec("purposes", "Purposes", "None: any purpose.", Several("purposes"))]);
+const FOR_WHAT: Group = (t::forms::FOR_WHAT, &[Spec("purposes", t::forms::PURPOSES, t::forms::PURPOSES_HINT, Several("purposes"))]);
 #[rustfmt::skip] // a line for each field
-const HOW_MUCH: Group = ("Up to how much", &[
-    Spec("max_amount", "Each time", "The largest amount of one action: 5000.00", Line),
-    Spec("max_total_amount", "In total", "The largest sum of amounts.", Parts(&[Spec("amount", "Amount", "", Line), WINDOW])),
-    Spec("currency", "Currency", "Required with an amount: EUR", Line),
-    Spec("max_uses", "How often", "The largest number of actions.", Parts(&[Spec("count", "Times", "", Usual), WINDOW])),
+const HOW_MUCH: Group = (t::forms::HOW_MUCH, &[
+    Spec("max_amount", t::forms::EACH_TIME, t::forms::EACH_TIME_HINT, Line),
+    Spec("max_total_amount", t::forms::IN_TOTAL, t::forms::IN_TOTAL_HINT, Parts(&[Spec("amount", t::AMOUNT, "", Line), WINDOW])),
+    Spec("currency", t::CURRENCY, t::forms::CURRENCY_HINT, Line),
+    Spec("max_uses", t::forms::HOW_OFTEN, t::forms::HOW_OFTEN_HINT, Parts(&[Spec("count", t::forms::TIMES, "", Usual), WINDOW])),
 ]);
 #[rustfmt::skip] // a line for each field
-const WHERE: Group = ("Where, and until when", &[
-    Spec("jurisdictions", "Places", PLACES, Words),
-    Spec("expires_at", "Until", DAYS, Day),
+const WHERE: Group = (t::forms::WHERE_AND_WHEN, &[
+    Spec("jurisdictions", t::forms::PLACES, t::forms::PLACES_HINT, Words),
+    Spec("expires_at", t::forms::UNTIL, t::forms::UNTIL_HINT, Day),
 ]);
 
 /// The form by which a tenant's admin passes on a part of a delegation that they received.
 #[rustfmt::skip] // a line for each field
 static PART: Layout = Layout {
-    kind: "delegation", title: "New delegation",
-    lead: "Lets somebody act under a delegation that you received, within its limits. They are not taken over: repeat \
-           them here, or set narrower ones.",
+    kind: "delegation", title: t::forms::NEW_DELEGATION,
+    lead: t::forms::PART_LEAD,
     groups: &[
-        ("Who", &[
-            Spec("delegate_id", "Who may act", "", One("principals")),
-            Spec("parent_id", "Under", "A delegation that you received and may pass on. The installation's owner creates the first one.", One("held")),
+        (t::forms::WHO, &[
+            Spec("delegate_id", t::forms::DELEGATE, "", One("principals")),
+            Spec("parent_id", t::forms::PARENT, t::forms::PARENT_HINT, One("held")),
         ]),
         DO_WHAT,
         FOR_WHAT,
@@ -109,12 +111,12 @@ static PART: Layout = Layout {
 #[rustfmt::skip] // a line for each field
 static LAYOUTS: [Layout; 5] = [
     Layout {
-        kind: "delegation", title: "New delegation",
-        lead: "Lets somebody act on behalf of somebody else, within limits.",
+        kind: "delegation", title: t::forms::NEW_DELEGATION,
+        lead: t::forms::DELEGATION_LEAD,
         groups: &[
-            ("Who", &[
-                Spec("delegate_id", "Who may act", "", One("principals")),
-                Spec("delegator_id", "On behalf of", "", One("principals")),
+            (t::forms::WHO, &[
+                Spec("delegate_id", t::forms::DELEGATE, "", One("principals")),
+                Spec("delegator_id", t::forms::DELEGATOR, "", One("principals")),
             ]),
             DO_WHAT,
             FOR_WHAT,
@@ -123,85 +125,85 @@ static LAYOUTS: [Layout; 5] = [
         ],
     },
     Layout {
-        kind: "purpose", title: "New purpose",
-        lead: "A reason that requests can declare, and the actions that it admits.",
+        kind: "purpose", title: t::forms::NEW_PURPOSE,
+        lead: t::forms::PURPOSE_LEAD,
         groups: &[
-            ("What for", &[
-                Spec("name", "Name", "Such as: Settle invoices", Line),
-                Spec("slug", "Slug", "The word by which requests name it: invoice-settlement. It stays.", Line),
+            (t::forms::WHAT_FOR, &[
+                Spec("name", t::NAME, t::forms::PURPOSE_NAME_HINT, Line),
+                Spec("slug", t::forms::SLUG, t::forms::SLUG_HINT, Line),
             ]),
-            ("May do what", &[
-                Spec("allowed_actions", "Actions", "payment.* is all actions below payment.", Names("actions")),
-                Spec("principal_classes", "Who may declare it", "None: everybody.", Usual),
+            (t::forms::MAY_DO, &[
+                Spec("allowed_actions", t::forms::ACTIONS, t::forms::ADMITTED_HINT, Names("actions")),
+                Spec("principal_classes", t::forms::WHO_DECLARES, t::forms::WHO_DECLARES_HINT, Usual),
             ]),
-            ("Where, and until when", &[
-                Spec("jurisdictions", "Places", PLACES, Words),
-                Spec("expires_at", "Until", DAYS, Day),
+            (t::forms::WHERE_AND_WHEN, &[
+                Spec("jurisdictions", t::forms::PLACES, t::forms::PLACES_HINT, Words),
+                Spec("expires_at", t::forms::UNTIL, t::forms::UNTIL_HINT, Day),
             ]),
         ],
     },
     Layout {
-        kind: "tool", title: "New tool",
-        lead: "A function that agents call, its effect, and how people see a request for it.",
+        kind: "tool", title: t::forms::NEW_TOOL,
+        lead: t::forms::TOOL_LEAD,
         groups: &[
-            ("What it is", &[
-                Spec("name", "Name", "Such as: Bank transfer", Line),
-                Spec("function_signature", "Signature", "Such as: pay(amount, currency, payee)", Line),
-                Spec("actions", "Actions", "The actions that it performs.", Names("actions")),
+            (t::forms::ITS_IDENTITY, &[
+                Spec("name", t::NAME, t::forms::TOOL_NAME_HINT, Line),
+                Spec("function_signature", t::forms::SIGNATURE, t::forms::SIGNATURE_HINT, Line),
+                Spec("actions", t::forms::ACTIONS, t::forms::PERFORMED_HINT, Names("actions")),
             ]),
-            ("Its effect", &[
-                Spec("action_declaration", "Effect", "If you choose some of these, the others count as the worst.", Parts(&[
-                    Spec("effect_class", "Kind", "", Usual),
-                    Spec("reversibility", "Can be undone", "", Usual),
-                    Spec("rollback_available", "A rollback is available", "", Usual),
+            (t::forms::ITS_EFFECT, &[
+                Spec("action_declaration", t::forms::EFFECT, t::forms::EFFECT_HINT, Parts(&[
+                    Spec("effect_class", t::forms::KIND, "", Usual),
+                    Spec("reversibility", t::forms::CAN_BE_UNDONE, "", Usual),
+                    Spec("rollback_available", t::forms::ROLLBACK, "", Usual),
                 ])),
-                Spec("action_risk_classification", "Risk", "", Parts(&[
-                    Spec("risk_tier", "Tier", "", Usual),
-                    Spec("required_oversight_mode", "Oversight", "", Usual),
+                Spec("action_risk_classification", t::forms::RISK, "", Parts(&[
+                    Spec("risk_tier", t::forms::TIER, "", Usual),
+                    Spec("required_oversight_mode", t::forms::OVERSIGHT, "", Usual),
                 ])),
             ]),
-            ("How people see a request", &[
-                Spec("presentation", "Presentation", "The title names fields in braces: Pay {amount} to {payee}. Then come the fields that matter.", Parts(&[
-                    Spec("title", "Title", "", Line),
-                    Spec("decline_title", "Title of a decline", "Such as: Payment of {amount}", Line),
-                    Spec("facts", "Fields", "", Rows(6, &[
-                        Spec("path", "Field", "", Line),
-                        Spec("label", "Label", "", Line),
-                        Spec("role", "Meaning", "", Usual),
-                        Spec("block", "A text with line breaks", "", Usual),
+            (t::forms::AS_SHOWN, &[
+                Spec("presentation", t::forms::PRESENTATION, t::forms::PRESENTATION_HINT, Parts(&[
+                    Spec("title", t::forms::TITLE, "", Line),
+                    Spec("decline_title", t::forms::DECLINE_TITLE, t::forms::DECLINE_TITLE_HINT, Line),
+                    Spec("facts", t::forms::FIELDS, "", Rows(6, &[
+                        Spec("path", t::forms::FIELD, "", Line),
+                        Spec("label", t::forms::LABEL, "", Line),
+                        Spec("role", t::forms::MEANING, "", Usual),
+                        Spec("block", t::forms::BLOCK, "", Usual),
                     ])),
-                    Spec("lists", "Tables", "", Rows(2, &[
-                        Spec("path", "List", "", Line),
-                        Spec("columns", "Columns", "Such as: text, quantity, net", Words),
-                        Spec("total", "Column with a sum", "Such as: net", Line),
+                    Spec("lists", t::forms::TABLES, "", Rows(2, &[
+                        Spec("path", t::forms::LIST, "", Line),
+                        Spec("columns", t::forms::COLUMNS, t::forms::COLUMNS_HINT, Words),
+                        Spec("total", t::forms::SUM, t::forms::SUM_HINT, Line),
                     ])),
-                    Spec("agent_words", "The agent's own words", "The fields that it writes freely, such as agent_note", Words),
+                    Spec("agent_words", t::forms::OWN_WORDS, t::forms::OWN_WORDS_HINT, Words),
                 ])),
             ]),
         ],
     },
     Layout {
-        kind: "api_key", title: "New API key",
-        lead: "A program calls the service with it. The key is shown once.",
+        kind: "api_key", title: t::forms::NEW_API_KEY,
+        lead: t::forms::API_KEY_LEAD,
         groups: &[
-            ("Who", &[
-                Spec("label", "Name", "Such as: support desk", Line),
-                Spec("principal_ids", "Agents", "The agents that it may act for. None: all agents of the tenant.", Several("agents")),
+            (t::forms::WHO, &[
+                Spec("label", t::NAME, t::forms::KEY_NAME_HINT, Line),
+                Spec("principal_ids", t::AGENTS, t::forms::KEY_AGENTS_HINT, Several("agents")),
             ]),
-            ("May do what", &[Spec("scopes", "Scopes", "", Usual)]),
-            ("From where, and until when", &[
-                Spec("ip_allowlist", "Addresses", "Addresses and networks: 192.0.2.7, 198.51.100.0/24. Empty: any address.", Words),
-                Spec("expires_at", "Until", DAYS, Day),
+            (t::forms::MAY_DO, &[Spec("scopes", t::forms::SCOPES, "", Usual)]),
+            (t::forms::FROM_WHERE, &[
+                Spec("ip_allowlist", t::forms::ADDRESSES, t::forms::ADDRESSES_HINT, Words),
+                Spec("expires_at", t::forms::UNTIL, t::forms::UNTIL_HINT, Day),
             ]),
         ],
     },
     Layout {
-        kind: "webhook_endpoint", title: "New webhook endpoint",
-        lead: "Events are sent to its address, signed. Its secret is shown once.",
+        kind: "webhook_endpoint", title: t::forms::NEW_ENDPOINT,
+        lead: t::forms::ENDPOINT_LEAD,
         groups: &[
-            ("Where to", &[Spec("url", "URL", "Such as: https://example.org/events", Line)]),
-            ("Which events", &[Spec("event_types", "Types", "svc.decision.* is all types below svc.decision. None: every type, except those on demand.", Names("event_types"))]),
-            ("Signed how", &[Spec("signing_suites", "Signatures", SUITES, Usual)]),
+            (t::forms::WHERE_TO, &[Spec("url", t::forms::URL, t::forms::URL_HINT, Line)]),
+            (t::forms::WHICH_EVENTS, &[Spec("event_types", t::forms::TYPES, t::forms::TYPES_HINT, Names("event_types"))]),
+            (t::forms::SIGNED_HOW, &[Spec("signing_suites", t::forms::SIGNATURES, t::forms::SUITES_HINT, Usual)]),
         ],
     },
 ];

@@ -47,7 +47,7 @@ fn options(library: Vec<LibraryMachine>) -> (Options, Options) {
     }
     let label = |((category, title), id): ((String, String), String)| {
         let has = of.get(&id).map(|versions| versions.join(", ")).unwrap_or_default();
-        (id, format!("{}: {title}, version {has}", category.replace('_', " ")))
+        (id, t::records::machine(category.replace('_', " "), title, has))
     };
     let versions = versions.into_iter().map(|version| (version.clone(), version));
     (machines.into_iter().map(label).collect(), versions.collect())

@@ -39,7 +39,7 @@ struct Closed {
 }
 
 pub(super) async fn kinds(view: View) -> Response {
-    let frame = view.frame("Records", Section::Records);
+    let frame = view.frame(t::RECORDS, Section::Records);
     let listed = KINDS.iter().filter(|kind| view.may(&kind.list.rpc)).count();
     let (groups, closed) = (view.menu(), closed(&view));
     page(StatusCode::OK, &KindsPage { frame, groups, listed, all: KINDS.len(), closed })
@@ -75,6 +75,8 @@ struct Item {
 struct ListPage {
     frame: Frame,
     kind: &'static Kind,
+    /// The address of the list without filters.
+    address: String,
     /// The operations that create a record of this kind.
     makers: Vec<&'static Operation>,
     /// Whether the person may try a request on the policies of the list.
@@ -128,6 +130,7 @@ async fn records(view: &View, kind: &str, query: &Pairs) -> Result<Response, Sta
     let status = problem.as_ref().filter(|_| is_filtered).map(|problem| problem.status);
     let is_policies = kind.singular == "policy";
     let section = if is_policies { Section::Policies } else { Section::Records };
+    let path = format!("/console/records/{}", kind.path);
     let shown = ListPage {
         frame: view.frame(kind.many.clone(), section),
         tries: section == Section::Policies && view.may(rpc::SIMULATE_DECISION),
@@ -137,9 +140,8 @@ async fn records(view: &View, kind: &str, query: &Pairs) -> Result<Response, Sta
             .zip(titles)
             .map(|(one, title)| item(view, kind, one, title))
             .collect(),
-        done: kind
-            .verb(done_word(view, &format!("/console/records/{}", kind.path), query))
-            .map(|verb| verb.done.clone()),
+        done: kind.verb(done_word(view, &path, query)).map(|verb| verb.done.clone()),
+        address: path,
         pages: address(kind, query).pages(query, Some(next.as_str()).filter(|n| !n.is_empty())),
         is_filtered,
         part,

@@ -132,7 +132,7 @@ pub(crate) async fn proposals(
         _ => true,
     });
     for (id, label) in options.iter_mut().filter(|(id, _)| is_agent(id)) {
-        *label = format!("{} ({label})", short(id));
+        *label = t::stop::principal_option(short(id), &*label);
     }
     options
 }

@@ -32,8 +32,9 @@ struct RecordPage {
     own_page: Option<(String, &'static str)>,
     /// The operations that the person may perform.
     verbs: Vec<&'static Operation>,
-    /// The operations that another state of the record would permit, each with the reason.
-    barred: Vec<(&'static str, String)>,
+    /// The operations that another state of the record would permit, each with the reason; empty
+    /// if there are none.
+    barred: String,
     /// Names in the record that do not exist in the tenant.
     unknown: Vec<String>,
     record: RecordView,
@@ -60,7 +61,7 @@ async fn shown(view: &View, kind: &str, id: &str, query: &Pairs) -> Result<Respo
     let (mut offered, mut barred) = (Vec::new(), Vec::new());
     for verb in verbs {
         match kind.barrier(&verb.word, &record) {
-            Some(why) => barred.push((verb.label.as_str(), why)),
+            Some(why) => barred.push(t::records::barred(&verb.label, why)),
             None => offered.push(verb),
         }
     }
@@ -79,7 +80,7 @@ async fn shown(view: &View, kind: &str, id: &str, query: &Pairs) -> Result<Respo
         done: did(kind, done_word(view, &kind.address(&kind.key_of(&record)), query)),
         own_page: own_page(kind, &record, &id),
         verbs: offered,
-        barred,
+        barred: barred.join("; "),
         record: found,
         budgets: budgets(view, kind, &record, &id).await,
         history,
@@ -119,7 +120,7 @@ async fn budgets(view: &View, kind: &Kind, record: &DynamicMessage, id: &str) ->
 fn stopping(frame: Frame, kind: &Kind, id: &str, title: &str) -> Frame {
     match kind.singular.as_str() {
         "principal" => frame.stopping("subject", id, called(id, title)),
-        "delegation" => frame.stopping("delegation", id, "this delegation"),
+        "delegation" => frame.stopping("delegation", id, t::agents::THIS_DELEGATION),
         "tool" => frame.stopping("tool", id, title),
         _ => frame,
     }

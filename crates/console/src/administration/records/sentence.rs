@@ -4,7 +4,7 @@ use authority_ids::IdParts;
 use authority_presentation::Amount;
 use chrono::{NaiveTime, TimeDelta};
 
-use super::{field::Field, layout::WINDOWS};
+use super::{depends::listed, field::Field, layout::WINDOWS};
 use crate::kit::{kinds::plain, prelude::*};
 
 /// The members of a delegation that its sentence contains, and members without effect on decisions.
@@ -54,31 +54,31 @@ impl<'a> Sentence<'a> {
     /// The permissions of a delegation.
     pub(crate) fn delegation(&self, delegate: &str) -> String {
         let limit = self.text("max_amount").map(|amount| self.amount(&amount));
-        let each = limit.map(|limit| format!("{limit} each time"));
+        let each = limit.map(t::records::each_time);
         let total = self.window("max_total_amount", "amount");
-        let total = total.map(|(amount, window)| format!("{} {window}", self.amount(&amount)));
+        let total =
+            total.map(|(amount, window)| t::records::amount_in(self.amount(&amount), window));
         let amounts: Vec<String> = each.into_iter().chain(total).collect();
-        let up_to = if amounts.is_empty() { "" } else { " up to " };
+        let up_to = (!amounts.is_empty()).then(|| t::records::up_to(listed(&amounts)));
         let uses = self.window("max_uses", "count");
-        let uses = uses.map(|(count, window)| format!(", at most {count} times {window}"));
+        let uses = uses.map(|(count, window)| t::records::at_most(count, window));
+        let limits: String = up_to.into_iter().chain(uses).collect();
         // A part of another delegation has its delegate as the delegator.
-        let from = match self.text("delegator_id") {
-            Some(_) => format!(", on behalf of {}", self.name("delegator_id")),
-            None if self.text("parent_id").is_some() => ", under another delegation".to_owned(),
+        let basis = match self.text("delegator_id") {
+            Some(_) => t::records::on_behalf_of(self.name("delegator_id")),
+            None if self.text("parent_id").is_some() => t::records::UNDER_ANOTHER.to_owned(),
             None => String::new(),
         };
-        let parts = [
-            format!("{delegate} may run {}", self.list("actions").unwrap_or_default()),
-            format!("{up_to}{}", amounts.join(" and ")),
-            uses.unwrap_or_default(),
-            self.part(", on ", "resource_ids"),
-            self.part(", in ", "jurisdictions"),
-            self.part(", for ", "purposes"),
-            self.day("not_before", ", from "),
-            self.until(", until "),
-            from,
+        let scope = [
+            self.part(t::records::on_resources, "resource_ids"),
+            self.part(t::records::in_places, "jurisdictions"),
+            self.part(t::records::for_purposes, "purposes"),
         ];
-        format!("{}.{}", parts.concat(), self.further())
+        let from = self.time("not_before").map(|time| t::records::from_day(day(time)));
+        let period: String = from.into_iter().chain(self.until(t::records::until_day)).collect();
+        let actions = self.list("actions").unwrap_or_default();
+        let (scope, further) = (scope.concat(), self.further());
+        t::records::delegation(delegate, actions, limits, scope, period, basis) + &further
     }
 
     /// The terms of a delegation that its sentence does not contain.
@@ -91,49 +91,59 @@ impl<'a> Sentence<'a> {
             _ => true,
         };
         let delegates = self.values.get("can_delegate").is_some_and(is_set);
-        let delegates = if delegates { " It may delegate this to others." } else { "" };
+        let delegates = if delegates { t::records::MAY_DELEGATE } else { "" };
         let others = self.values.iter().filter(|(_, value)| is_set(value));
         let others = others.filter(|(name, _)| !IN_SENTENCE.contains(&name.as_str()));
         let others: Vec<String> = others.map(|(name, _)| name.replace('_', " ")).collect();
         if others.is_empty() {
             return delegates.to_owned();
         }
-        format!("{delegates} Also set: {}.", others.join(", "))
+        format!("{delegates}{}", t::records::also_set(others.join(", ")))
     }
 
     fn purpose(&self) -> String {
-        let who = self.list("principal_classes").map_or("Everybody".to_owned(), |classes| {
-            format!("Each {}", classes.replace('_', " ").replace(" and ", " or "))
-        });
+        let classes = self.items("principal_classes");
+        let people = match classes.split_last() {
+            None => t::records::EVERYBODY.to_owned(),
+            Some((last, rest)) => {
+                let classes = if rest.is_empty() {
+                    last.clone()
+                } else {
+                    t::inbox::roles_or(rest.join(", "), last)
+                };
+                t::records::each(classes.replace('_', " "))
+            }
+        };
         let (slug, actions) = (self.name("slug"), self.list("allowed_actions").unwrap_or_default());
-        let place = self.part(" in ", "jurisdictions");
-        format!("{who} may declare {slug} for {actions}{place}{}.", self.until(" until "))
+        let places = self.part(t::records::within, "jurisdictions");
+        let end = self.until(t::records::ending).unwrap_or_default();
+        t::records::purpose(people, slug, actions, places, end)
     }
 
     fn tool(&self) -> String {
-        let actions = self.list("actions").unwrap_or_else(|| "no action yet".to_owned());
+        let actions = self.list("actions").unwrap_or_else(|| t::records::NO_ACTION.to_owned());
         let title = self.values.get("presentation").and_then(|shown| shown.get("title"));
-        let shown = title
-            .and_then(Value::as_str)
-            .map_or_else(|| "shows all fields".to_owned(), |title| format!("reads “{title}”"));
-        format!("{} performs {actions}. A request for it {shown}.", self.name("name"))
+        match title.and_then(Value::as_str) {
+            Some(title) => t::records::tool_titled(self.name("name"), actions, title),
+            None => t::records::tool(self.name("name"), actions),
+        }
     }
 
     fn api_key(&self) -> String {
         let (key, scopes) = (self.name("label"), self.list("scopes").unwrap_or_default());
         let agents = self.list("principal_ids");
-        let agents =
-            agents.map_or("all agents of the tenant".to_owned(), |names| format!("{names} only"));
-        let place = self.part(", from ", "ip_allowlist");
-        format!("“{key}” may use {scopes} for {agents}{place}{}.", self.until(", until "))
+        let agents = agents.map_or(t::records::ALL_AGENTS.to_owned(), t::records::only);
+        let addresses = self.part(t::records::from_addresses, "ip_allowlist");
+        let end = self.until(t::records::until_day).unwrap_or_default();
+        t::records::api_key(key, scopes, agents, addresses, end)
     }
 
     fn webhook(&self) -> String {
         let types = self.list("event_types");
-        let types = types.unwrap_or_else(|| "all events, except those on demand,".to_owned());
+        let types = types.unwrap_or_else(|| t::records::ALL_EVENTS.to_owned());
         let suites = self.list("signing_suites");
-        let suites = suites.unwrap_or_else(|| "standard-webhooks/v1 and rfc9421".to_owned());
-        format!("The service sends {types} to {}, signed by {suites}.", self.name("url"))
+        let suites = suites.unwrap_or_else(|| t::records::DEFAULT_SUITES.to_owned());
+        t::records::webhook(types, self.name("url"), suites)
     }
 
     fn text(&self, member: &str) -> Option<String> {
@@ -158,19 +168,21 @@ impl<'a> Sentence<'a> {
         }
     }
 
-    /// The items of a list: `a, b and c`. `None` if it is empty.
-    fn list(&self, member: &str) -> Option<String> {
-        let items = self.values.get(member)?.as_array()?;
-        let names: Vec<String> =
-            items.iter().map(|item| self.called(member, &plain(item))).collect();
-        Some(match names.split_last()? {
-            (last, []) => last.clone(),
-            (last, rest) => format!("{} and {last}", rest.join(", ")),
-        })
+    /// The names of the items of a list.
+    fn items(&self, member: &str) -> Vec<String> {
+        let items = self.values.get(member).and_then(Value::as_array).into_iter().flatten();
+        items.map(|item| self.called(member, &plain(item))).collect()
     }
 
-    fn part(&self, start: &str, member: &str) -> String {
-        self.list(member).map(|items| format!("{start}{items}")).unwrap_or_default()
+    /// The items of a list: `a, b and c`. `None` if it is empty.
+    fn list(&self, member: &str) -> Option<String> {
+        let items = self.items(member);
+        (!items.is_empty()).then(|| listed(&items))
+    }
+
+    /// The clause with a list; empty without items.
+    fn part(&self, clause: fn(String) -> String, member: &str) -> String {
+        self.list(member).map(clause).unwrap_or_default()
     }
 
     /// An amount with the currency of the form. A text that is not an amount stays as it is.
@@ -189,7 +201,7 @@ impl<'a> Sentence<'a> {
         let seconds = window.get("window_seconds").map(plain).unwrap_or_default();
         let known = WINDOWS.iter().find(|(length, _)| *length == seconds);
         let length =
-            known.map_or_else(|| format!("in {seconds} s"), |(_, words)| (*words).to_owned());
+            known.map_or_else(|| t::records::in_seconds(seconds), |(_, words)| (*words).to_owned());
         Some((window.get(limit).map(plain)?, length))
     }
 
@@ -198,19 +210,19 @@ impl<'a> Sentence<'a> {
         Some(time.to_utc())
     }
 
-    fn day(&self, member: &str, start: &str) -> String {
-        let time = self.time(member);
-        time.map(|time| format!("{start}{}", time.format("%-d %b %Y"))).unwrap_or_default()
+    /// The clause with the end: the last day, or the time on that day.
+    fn until(&self, clause: fn(String) -> String) -> Option<String> {
+        let end = self.time("expires_at")?;
+        Some(clause(if end.time() == NaiveTime::MIN {
+            day(end - TimeDelta::days(1))
+        } else {
+            end.format("%-d %b %Y, %H:%M UTC").to_string()
+        }))
     }
+}
 
-    /// The end: the last day, or the time on that day.
-    fn until(&self, start: &str) -> String {
-        let Some(end) = self.time("expires_at") else { return String::new() };
-        if end.time() == NaiveTime::MIN {
-            return format!("{start}{}", (end - TimeDelta::days(1)).format("%-d %b %Y"));
-        }
-        format!("{start}{}", end.format("%-d %b %Y, %H:%M UTC"))
-    }
+fn day(time: DateTime<Utc>) -> String {
+    time.format("%-d %b %Y").to_string()
 }
 
 #[cfg(test)]

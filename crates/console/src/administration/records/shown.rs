@@ -153,7 +153,7 @@ impl Shown {
     /// `None` if the member has no value to show.
     pub(crate) fn of(view: &View, member: &Member, value: Option<&Value>) -> Option<Self> {
         let datum = match (value, &member.input) {
-            (None, Input::Flag) => Datum::Text(Argument::new("", "no".to_owned())),
+            (None, Input::Flag) => Datum::Text(Argument::new("", t::records::NO.to_owned())),
             (None, Input::Number) => Datum::Text(Argument::new("", unset(member))),
             (value, _) => datum(view, member, value?)?,
         };
@@ -166,14 +166,14 @@ impl Shown {
 /// The text for a number without a value: zero, unless the number is optional.
 fn unset(member: &Member) -> String {
     if !member.is_optional {
-        return "0".to_owned();
+        return t::records::ZERO.to_owned();
     }
     match &member.unset {
         Some(default) if default.starts_with(|first: char| first.is_ascii_digit()) => {
-            format!("not set; the default is {default}")
+            t::records::is_default(default)
         }
-        Some(default) => format!("not set: {default}"),
-        None => "not set".to_owned(),
+        Some(default) => t::records::is_not_set(default),
+        None => t::records::IS_NOT_SET.to_owned(),
     }
 }
 
@@ -196,7 +196,8 @@ fn datum(view: &View, member: &Member, value: &Value) -> Option<Datum> {
             }
         }
         Value::Bool(yes) => {
-            Datum::Text(Argument::new("", if *yes { "yes" } else { "no" }.to_owned()))
+            let text = if *yes { t::records::YES } else { t::records::NO };
+            Datum::Text(Argument::new("", text.to_owned()))
         }
         Value::Array(items) if items.iter().all(|item| !item.is_object() && !item.is_array()) => {
             Datum::Texts(items.iter().map(|item| Link::of(view, plain(item))).collect())

@@ -2,18 +2,13 @@
 
 use prost_reflect::{DynamicMessage, FileDescriptor, ReflectMessage, Value};
 
-use crate::kit::text::capitalized;
+use super::message::text;
+use crate::{kit::text::capitalized, texts as t};
 
 /// The value of an option, if it is set.
 pub(super) fn extension(options: &DynamicMessage, name: &str) -> Option<Value> {
     let extension = options.descriptor().parent_pool().get_extension_by_name(name)?;
     options.has_extension(&extension).then(|| options.get_extension(&extension).into_owned())
-}
-
-/// The text at this member of an option's value; empty if there is none.
-pub(super) fn text(message: &DynamicMessage, name: &str) -> String {
-    let value = message.get_field_by_name(name);
-    value.and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// The texts at this member of an option's value.
@@ -79,7 +74,7 @@ pub(super) fn words(name: &str, at_start: bool) -> String {
         words.push(match word {
             "api" | "id" | "url" | "ip" | "jwks" => word.to_ascii_uppercase(),
             // The search parameter of lists.
-            "q" if name == "q" => "Search".to_owned(),
+            "q" if name == "q" => t::SEARCH.to_owned(),
             "ids" => "IDs".to_owned(),
             _ if index == 0 && at_start => capitalized(word),
             _ => word.to_owned(),

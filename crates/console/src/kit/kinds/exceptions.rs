@@ -1,6 +1,7 @@
 //! The kinds of records with pages that differ from the protos' definition, with the reasons.
 
 use super::operation::{Operation, Shape};
+use crate::texts as t;
 
 /// The differences of a kind.
 pub(super) struct Exception {
@@ -46,21 +47,13 @@ const USUAL: Exception = Exception {
     new_page: None,
 };
 /// The page of a stop.
-const STOP: Option<(&str, &str)> = Some(("stop", "Who knows of it, and its release"));
+const STOP: Option<(&str, &str)> = Some(("stop", t::kit::STOP_PAGE));
 
 static EXCEPTIONS: [Exception; 10] = [
-    Exception {
-        kind: "api_key",
-        about: Some("Keys that programs call the service with; the secret of each is shown once."),
-        ..USUAL
-    },
+    Exception { kind: "api_key", about: Some(t::kit::ABOUT_API_KEYS), ..USUAL },
     Exception {
         kind: "applies_to",
-        warning: Some(
-            "An active policy without a target applies everywhere. With targets, it applies only where one of them \
-             matches. A change here takes effect at once: an active policy no longer denies or holds requests that it \
-             does not cover. To see the effect first, use “Try other targets” on the policy's page.",
-        ),
+        warning: Some(t::kit::TARGETS_WARNING),
         part_of: Some("policy_id"),
         ..USUAL
     },
@@ -70,12 +63,8 @@ static EXCEPTIONS: [Exception; 10] = [
     // A policy's text is activated and observed only on the policy's own page, the former after a trial.
     Exception {
         kind: "policy",
-        warning: Some(
-            "An active policy applies only from its effective from to its effective until. A change of these times \
-             takes effect at once: the policy denies and holds no requests outside them. To see the effect first, use \
-             “Try other targets, or without it” on the policy's page.",
-        ),
-        page: Some(("policies", "Text, trial and activation")),
+        warning: Some(t::kit::POLICY_WARNING),
+        page: Some(("policies", t::kit::POLICY_PAGE)),
         without: &["activate", "observe", "unobserve"],
         unwritten: &["state"],
         unchanged: &["cedar"],
@@ -86,20 +75,16 @@ static EXCEPTIONS: [Exception; 10] = [
     // Stops are created and released on pages that show the consequences first.
     Exception { kind: "stop_signal", page: STOP, is_read_only: true, ..USUAL },
     Exception { kind: "quarantine", page: STOP, is_read_only: true, ..USUAL },
-    Exception { kind: "principal", page: Some(("agents", "What it may do")), ..USUAL },
-    Exception {
-        kind: "delegation",
-        page: Some(("delegations", "Its chain, and the delegations below it")),
-        ..USUAL
-    },
+    Exception { kind: "principal", page: Some(("agents", t::kit::AGENT_PAGE)), ..USUAL },
+    Exception { kind: "delegation", page: Some(("delegations", t::kit::DELEGATION_PAGE)), ..USUAL },
     // A definition is pinned only on the page that shows it.
     Exception {
         kind: "tool",
-        page: Some(("definitions", "Definition and pin")),
+        page: Some(("definitions", t::kit::TOOL_PAGE)),
         without: &["pin"],
         ..USUAL
     },
-    Exception { kind: "webhook_endpoint", page: Some(("webhooks", "Deliveries")), ..USUAL },
+    Exception { kind: "webhook_endpoint", page: Some(("webhooks", t::kit::WEBHOOK_PAGE)), ..USUAL },
 ];
 
 impl Exception {

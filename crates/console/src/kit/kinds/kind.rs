@@ -9,13 +9,14 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use prost_reflect::{DescriptorPool, DynamicMessage, FieldDescriptor, MessageDescriptor};
 
 use super::{
-    describe::{comment, extension, sentence, text, words},
+    describe::{comment, extension, sentence, words},
     exceptions::Exception,
     member::Member,
-    message::{set_text, text as get},
+    message::{set_text, text},
     operation::{Operation, Shape},
     states,
 };
+use crate::texts as t;
 
 /// A kind of records.
 pub(crate) struct Kind {
@@ -44,14 +45,14 @@ pub(crate) struct Kind {
 
 /// The headings, in their order. Each has a package, whether the records can be edited, and a label.
 const AREAS: [(&str, Option<bool>, &str); 8] = [
-    ("authority.delegation.v1", None, "Delegations and keys"),
-    ("authority.keys.v1", None, "Delegations and keys"),
-    ("authority.registry.v1", Some(true), "Registry"),
-    ("authority.registry.v1", Some(false), "Grants, links and stops"),
-    ("authority.events.v1", None, "Webhooks"),
-    ("authority.reality.v1", None, "Reality"),
-    ("authority.states.v1", None, "States"),
-    ("authority.programme.v1", None, "Consultant programme"),
+    ("authority.delegation.v1", None, t::kit::DELEGATIONS_AND_KEYS),
+    ("authority.keys.v1", None, t::kit::DELEGATIONS_AND_KEYS),
+    ("authority.registry.v1", Some(true), t::kit::REGISTRY),
+    ("authority.registry.v1", Some(false), t::kit::GRANTS_LINKS_STOPS),
+    ("authority.events.v1", None, t::kit::WEBHOOKS),
+    ("authority.reality.v1", None, t::kit::REALITY),
+    ("authority.states.v1", None, t::kit::STATES),
+    ("authority.programme.v1", None, t::kit::PROGRAMME),
 ];
 
 static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
@@ -99,9 +100,9 @@ impl Kind {
     /// The text that identifies a record in an address: its id, or the members that replace it.
     pub(crate) fn key_of(&self, record: &DynamicMessage) -> String {
         if self.key.is_empty() {
-            return get(record, "id");
+            return text(record, "id");
         }
-        let parts = self.key.iter().map(|name| get(record, name));
+        let parts = self.key.iter().map(|name| text(record, name));
         URL_SAFE_NO_PAD.encode(parts.collect::<Vec<_>>().join("|"))
     }
 
@@ -214,7 +215,7 @@ fn kind(record: &MessageDescriptor) -> Option<Kind> {
             || sentence(&comment(&record.parent_file(), record.path())),
             str::to_owned,
         ),
-        area: area.map_or("Other", |(.., area)| area),
+        area: area.map_or(t::kit::OTHER, |(.., area)| area),
         finals: states::finals(record),
         record: record.clone(),
         key: key(&get.input, record),

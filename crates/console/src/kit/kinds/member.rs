@@ -11,7 +11,7 @@ use super::{
     describe::{below, described, extension, words},
     example::example,
 };
-use crate::kit::query::Pairs;
+use crate::{kit::query::Pairs, texts as t};
 
 /// A member of a message.
 #[derive(Clone, PartialEq, Eq)]
@@ -71,9 +71,6 @@ pub(crate) enum Input {
     Rows(Vec<Member>, usize),
 }
 
-/// The error for a text that is not a time.
-const NO_TIME: &str = "must be a date and a time in UTC, such as 2026-11-24T09:00:00Z";
-const NO_DAY: &str = "must be a day, such as 2026-12-31";
 /// Texts that may be longer are written on several lines.
 const LINE: u64 = 512;
 /// The part of a limit that the form always sends. Alone it sets no limit.
@@ -159,17 +156,16 @@ impl Member {
             Input::Number | Input::Json | Input::Time | Input::Day if trimmed.is_empty() => None,
             Input::Day => Some(end_of(trimmed)?),
             Input::Time => {
-                DateTime::parse_from_rfc3339(trimmed).map_err(|_| NO_TIME.to_owned())?;
+                DateTime::parse_from_rfc3339(trimmed)
+                    .map_err(|_| t::kit::MUST_BE_TIME.to_owned())?;
                 plain()
             }
             Input::Text => (!trimmed.is_empty()).then(|| Value::from(text)),
             Input::Number => {
                 let number: Result<serde_json::Number, _> = serde_json::from_str(trimmed);
-                Some(Value::Number(number.map_err(|_| "must be a number".to_owned())?))
+                Some(Value::Number(number.map_err(|_| t::kit::MUST_BE_NUMBER.to_owned())?))
             }
-            Input::Json => {
-                Some(unique_json::read(trimmed).map_err(|error| format!("is not JSON: {error}"))?)
-            }
+            Input::Json => Some(unique_json::read(trimmed).map_err(t::kit::not_json)?),
         })
     }
 
@@ -196,7 +192,7 @@ fn end_of(text: &str) -> Result<Value, String> {
     match next {
         Some(next) => Ok(Value::from(format!("{next}T00:00:00Z"))),
         None if DateTime::parse_from_rfc3339(text).is_ok() => Ok(Value::from(text)),
-        None => Err(NO_DAY.to_owned()),
+        None => Err(t::kit::MUST_BE_DAY.to_owned()),
     }
 }
 
@@ -339,7 +335,10 @@ mod tests {
         let until = member("delegations", "expires_at");
         let read = |text: &str| until.read(&Pairs::read(format!("m.x={text}").as_bytes()), "m.x");
         assert_eq!(read("2026-11-24T09:00:00Z"), Ok(Some(json!("2026-11-24T09:00:00Z"))));
-        assert_eq!((read("2026-11-24"), read("")), (Err(NO_TIME.to_owned()), Ok(None)));
+        assert_eq!(
+            (read("2026-11-24"), read("")),
+            (Err(t::kit::MUST_BE_TIME.to_owned()), Ok(None))
+        );
     }
 
     #[test]
@@ -353,7 +352,7 @@ mod tests {
         assert_eq!(read(Input::Words, "m=+"), Ok(None));
         // The day itself still belongs to the time.
         assert_eq!(read(Input::Day, "m=2026-12-31"), Ok(Some(json!("2027-01-01T00:00:00Z"))));
-        assert_eq!(read(Input::Day, "m=soon"), Err(NO_DAY.to_owned()));
+        assert_eq!(read(Input::Day, "m=soon"), Err(t::kit::MUST_BE_DAY.to_owned()));
         assert_eq!(read(Input::Day, "m="), Ok(None));
         let delegations = &Kind::at("delegations").unwrap().record;
         let limit = Member::message_at(delegations, "max_total_amount").unwrap();

@@ -9,6 +9,7 @@ use prost_reflect::{
 use serde_json::{Map, Value};
 
 use super::well_known::WellKnown;
+use crate::texts as t;
 
 /// Creates a message with these members.
 ///
@@ -22,7 +23,7 @@ pub(crate) fn of_json(
     let mut wrong = Vec::new();
     for (name, value) in members {
         let found = message.get_field_by_name(&name).or(message.get_field_by_json_name(&name));
-        match found.ok_or_else(|| "is unknown".to_owned()).and_then(|field| {
+        match found.ok_or_else(|| t::kit::UNKNOWN_MEMBER.to_owned()).and_then(|field| {
             let value = of_field(&field, value)?;
             Ok((field, value))
         }) {
@@ -42,7 +43,7 @@ fn of_field(field: &FieldDescriptor, value: Value) -> Result<Option<Proto>, Stri
             let items = items.into_iter().map(|item| of_value(&field.kind(), item));
             Ok(Some(Proto::List(items.collect::<Result<_, _>>()?)))
         }
-        _ if field.is_list() => Err("must be a list".to_owned()),
+        _ if field.is_list() => Err(t::kit::MUST_BE_LIST.to_owned()),
         value => of_value(&field.kind(), value).map(Some),
     }
 }
@@ -50,17 +51,17 @@ fn of_field(field: &FieldDescriptor, value: Value) -> Result<Option<Proto>, Stri
 fn of_value(kind: &Kind, value: Value) -> Result<Proto, String> {
     match (kind, value) {
         (Kind::Bool, Value::Bool(flag)) => Ok(Proto::Bool(flag)),
-        (Kind::Bool, _) => Err("must be true or false".to_owned()),
+        (Kind::Bool, _) => Err(t::kit::MUST_BE_FLAG.to_owned()),
         (Kind::String, Value::String(text)) => Ok(Proto::String(text)),
-        (Kind::String, _) => Err("must be a text".to_owned()),
+        (Kind::String, _) => Err(t::kit::MUST_BE_TEXT.to_owned()),
         (Kind::Bytes, Value::String(text)) => {
-            let bytes = STANDARD.decode(text).map_err(|_| "must be base64".to_owned())?;
+            let bytes = STANDARD.decode(text).map_err(|_| t::kit::MUST_BE_BASE64.to_owned())?;
             Ok(Proto::Bytes(bytes.into()))
         }
-        (Kind::Bytes, _) => Err("must be base64".to_owned()),
+        (Kind::Bytes, _) => Err(t::kit::MUST_BE_BASE64.to_owned()),
         (Kind::Enum(kind), value) => of_word(kind, &value),
         (Kind::Message(kind), value) => of_message(kind, value),
-        (kind, value) => of_number(kind, &value).ok_or_else(|| "must be a number".to_owned()),
+        (kind, value) => of_number(kind, &value).ok_or_else(|| t::kit::MUST_BE_NUMBER.to_owned()),
     }
 }
 
@@ -68,7 +69,7 @@ fn of_word(kind: &EnumDescriptor, value: &Value) -> Result<Proto, String> {
     let known = value.as_str().and_then(|word| kind.get_value_by_name(word));
     let number = known.map(|known| known.number());
     let number = number.or_else(|| value.as_i64().and_then(|number| number.try_into().ok()));
-    number.map(Proto::EnumNumber).ok_or_else(|| "is not one of the values".to_owned())
+    number.map(Proto::EnumNumber).ok_or_else(|| t::kit::NO_SUCH_VALUE.to_owned())
 }
 
 /// A number, also as a text. `None` if it is none, or does not fit.
@@ -97,7 +98,7 @@ fn of_message(kind: &MessageDescriptor, value: Value) -> Result<Proto, String> {
     let encoded = match (WellKnown::of(kind), value) {
         (Some(WellKnown::Timestamp), value) => {
             let time: Result<Time, _> = serde_json::from_value(value);
-            time.map_err(|_| "must be a time such as 2026-11-29T09:19:22Z")?.encode_to_vec()
+            time.map_err(|_| t::kit::MUST_BE_TIME)?.encode_to_vec()
         }
         (Some(WellKnown::Struct), Value::Object(members)) => Json(members).encode_to_vec(),
         (None, Value::Object(members)) => {
@@ -107,7 +108,7 @@ fn of_message(kind: &MessageDescriptor, value: Value) -> Result<Proto, String> {
             });
             return made.map(Proto::Message);
         }
-        _ => return Err("must be an object".to_owned()),
+        _ => return Err(t::kit::MUST_BE_OBJECT.to_owned()),
     };
     let made = DynamicMessage::decode(kind.clone(), encoded.as_slice());
     made.map(Proto::Message).map_err(|error| error.to_string())

@@ -6,6 +6,7 @@ use super::{
     describe::{below, described, extension, past, words},
     states,
 };
+use crate::texts as t;
 
 /// The class of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,9 +90,9 @@ impl Operation {
     /// The heading after a failure: `Secret not rotated`.
     pub(crate) fn undone(&self) -> String {
         match self.done.rsplit_once(' ') {
-            _ if self.shape == Shape::Edit => "Not saved".to_owned(),
-            Some((what, done)) => format!("{what} not {done}"),
-            None => format!("Not {}", self.done.to_lowercase()),
+            _ if self.shape == Shape::Edit => t::NOT_SAVED.to_owned(),
+            Some((what, done)) => t::kit::part_not_done(what, done),
+            None => t::kit::not_done(self.done.to_lowercase()),
         }
     }
 

@@ -10,10 +10,11 @@ use super::{
     message::text,
     to_json::json,
 };
+use crate::texts as t;
 
 /// Operations of a kind that require a value of a member, each with the text for a missing value.
 const NEEDS: [(&str, &str, &str, &str); 1] =
-    [("delegation", "withdraw", "standing", "it has no standing approval")];
+    [("delegation", "withdraw", "standing", t::kit::NO_STANDING)];
 
 /// The final states of a record, in which it can no longer change.
 pub(super) fn finals(record: &MessageDescriptor) -> Vec<String> {
@@ -45,8 +46,8 @@ pub(super) fn barrier(
     let is_final = finals.contains(&state);
     let is_open = if changed.is_empty() { !is_final } else { changed.contains(&state) };
     if !is_open {
-        let end = if is_final { ", which is final" } else { "" };
-        return Some(format!("it is {state}{end}"));
+        let why = if is_final { t::kit::in_final_state(state) } else { t::kit::in_state(state) };
+        return Some(why);
     }
     let (.., member, why) =
         NEEDS.iter().find(|(known, verb, ..)| *known == kind && *verb == word)?;

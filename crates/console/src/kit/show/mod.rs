@@ -7,8 +7,11 @@ pub(crate) use authority_presentation::{Amount, Sums};
 pub(crate) use moment::Moment;
 pub(crate) use request::{Argument, arguments};
 
-use authority_model::proto::runtime::DecisionSummary;
+use authority_model::proto::runtime::{Decision, DecisionSummary};
 use serde_json::{Map, Number, Value};
+
+use super::text::{policy, reason};
+use crate::texts as t;
 
 /// The last part of an id, by which people know it: `invoice-bot` of `svc:agent:acme:invoice-bot`.
 pub(crate) fn short(id: &str) -> &str {
@@ -23,7 +26,13 @@ pub(crate) fn decided_amount(decision: &DecisionSummary) -> Option<Amount> {
     Amount::of(&context)
 }
 
-/// A count and its noun.
-pub(crate) fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
+/// The policies that decided, or the sentence of the reason code.
+pub(crate) fn decided_reason(decision: &DecisionSummary) -> String {
+    let names = decision.policies.iter().map(|name| policy(name, None));
+    let names = names.collect::<Vec<_>>().join(", ");
+    match decision.decision {
+        _ if names.is_empty() => reason(&decision.reason_code),
+        denied if denied == i32::from(Decision::Deny) => t::denied_by(names),
+        _ => t::held_by(names),
+    }
 }

@@ -1,7 +1,10 @@
 //! Times: always with their zone, and with the exact text beside the readable one.
 
+use askama::filters::Safe;
 use authority_model::wire::Time;
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+
+use crate::texts as t;
 
 /// A time as a page shows it.
 #[derive(Clone)]
@@ -23,7 +26,7 @@ impl Moment {
         Self {
             exact: at.to_rfc3339_opts(SecondsFormat::Secs, true),
             shown: at.format("%-d %b %Y, %H:%M UTC").to_string(),
-            distance: if past { format!("{away} ago") } else { format!("in {away}") },
+            distance: if past { t::kit::ago(away) } else { t::kit::within(away) },
             past,
         }
     }
@@ -39,6 +42,22 @@ impl Moment {
         self.shown.replace(" UTC", &format!(":{seconds} UTC"))
     }
 
+    /// The time as an element with the exact time.
+    pub(crate) fn time(&self) -> Safe<String> {
+        let Self { exact, shown, .. } = self;
+        Safe(format!("<time datetime=\"{exact}\" title=\"{exact}\">{shown}</time>"))
+    }
+
+    /// The same element with the seconds.
+    pub(crate) fn time_with_seconds(&self) -> Safe<String> {
+        Self { shown: self.with_seconds(), ..self.clone() }.time()
+    }
+
+    /// The distance as an element with the exact time.
+    pub(crate) fn away(&self) -> Safe<String> {
+        Self { shown: self.distance.clone(), ..self.clone() }.time()
+    }
+
     pub(crate) fn of_time(at: Option<Time>, now: DateTime<Utc>) -> Option<Self> {
         at.and_then(Time::moment).map(|at| Self::of(at, now))
     }
@@ -49,13 +68,13 @@ fn span(span: TimeDelta) -> String {
     let (days, hours) = (span.num_days(), span.num_hours() % 24);
     let (minutes, seconds) = (span.num_minutes() % 60, span.num_seconds() % 60);
     match (days, span.num_hours(), span.num_minutes()) {
-        (2.., _, _) => format!("{days} days"),
-        (1, _, _) => format!("1 day {hours} h"),
-        (_, 1.., _) if minutes > 0 => format!("{hours} h {minutes} min"),
-        (_, 1.., _) => format!("{hours} h"),
-        (_, _, 5..) => format!("{minutes} min"),
-        (_, _, 1..) => format!("{minutes} min {seconds} s"),
-        _ => format!("{seconds} s"),
+        (2.., _, _) => t::kit::days(days),
+        (1, _, _) => t::kit::day_hours(hours),
+        (_, 1.., _) if minutes > 0 => t::kit::hours_minutes(hours, minutes),
+        (_, 1.., _) => t::kit::hours(hours),
+        (_, _, 5..) => t::kit::minutes(minutes),
+        (_, _, 1..) => t::kit::minutes_seconds(minutes, seconds),
+        _ => t::kit::seconds(seconds),
     }
 }
 

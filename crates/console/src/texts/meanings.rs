@@ -4,7 +4,7 @@
 const SCOPES: [(&str, &str); 10] = [
     ("runtime:read", "Reads decisions, records and grants, and simulates decisions."),
     ("runtime:write", "Requests decisions, and reports their outcome."),
-    ("runtime:stop", "Stops agents and quarantines actions. It releases nothing."),
+    ("runtime:stop", "Stops agents and quarantines actions. It cannot release them."),
     ("evidence:read", "Reads evidence and the log's proofs, and replays sealed decisions."),
     ("evidence:write", "Puts decisions into the tenant's log."),
     (
@@ -14,7 +14,7 @@ const SCOPES: [(&str, &str); 10] = [
     ("events:read", "Reads the tenant's events."),
     ("webhooks:write", "Manages webhook endpoints, and sends deliveries again."),
     ("reality:write", "Brings observations to the anchors that name this key."),
-    ("tools:observe", "Reports the definitions of MCP servers' tools. It pins none of them."),
+    ("tools:observe", "Reports the definitions of MCP servers' tools. It cannot pin them."),
 ];
 
 /// The roles of people, which their sign-in has.

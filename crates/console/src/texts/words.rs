@@ -3,6 +3,8 @@
 use authority_decision::{Reason, sentences};
 use authority_model::proto::runtime::Decision;
 
+use crate::texts as t;
+
 /// States of approval requests, and their words in the filter.
 pub(crate) const STATES: [(&str, &str); 6] = [
     ("pending", "Waiting"),
@@ -29,9 +31,7 @@ pub(crate) fn done(verb: &str, state: &str) -> Option<&'static str> {
         ("approve", "void") => {
             "You approved this, but present authority no longer permits it: the request is void."
         }
-        ("decline", "declined") => {
-            "You declined this. For a while the agent is denied if it asks the same again."
-        }
+        ("decline", "declined") => "You declined this.",
         ("withdraw", "void") => "You withdrew this approval. The agent can no longer use it.",
         _ => return None,
     })
@@ -51,8 +51,8 @@ pub(crate) fn reason(code: &str) -> String {
 /// A policy that decided, for people: its name and its advice.
 pub(crate) fn policy(name: &str, advice: Option<&str>) -> String {
     match advice {
-        Some(advice) => format!("“{name}”: {}", advice.trim_end_matches('.')),
-        None => format!("“{name}”"),
+        Some(advice) => t::policy_advice(name, advice.trim_end_matches('.')),
+        None => t::policy_name(name),
     }
 }
 
