@@ -10,6 +10,7 @@ mod guards;
 mod ids;
 mod links;
 mod logs;
+mod packages;
 mod tiers;
 mod words;
 

@@ -74,7 +74,7 @@ async fn other_rows_than_were_archived_are_archived_anew() {
     assert!(done.contains(&StepResult::Archived) && removed(&done) == 5, "{done:?}");
     let reader = world.reader(TENANT).await;
     for id in ids.iter().chain(&late) {
-        assert_eq!(reader.get(&format!("/v1/evidence/{id}")).await.0, 200, "{id}");
+        assert_eq!(reader.get_evidence(id).await.0, 200, "{id}");
     }
 }
 
@@ -91,7 +91,7 @@ async fn what_is_damaged_is_not_shown() {
         flip(&bucket, &object).await;
         let app = world.app.beside(crate::support::Wishes::default()).await;
         let owner = app.owner();
-        let (status, answer) = owner.get(&format!("/v1/evidence/{}", ids[0])).await;
+        let (status, answer) = owner.get_evidence(&ids[0]).await;
         let is_history = object.contains("/versions-") || object.contains("/changes-");
         assert_eq!(status == 200, is_history, "{object}: {answer:#}");
         flip(&bucket, &object).await;

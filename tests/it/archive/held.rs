@@ -5,7 +5,7 @@ use diesel_async::SimpleAsyncConnection;
 use serde_json::json;
 
 use super::{StepResult, TENANT, World, removed, steps};
-use crate::support::Wishes;
+use crate::support::{Plain, Wishes, only};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_goes_under_a_legal_hold() {
@@ -77,11 +77,10 @@ async fn nothing_goes_before_its_time_or_without_an_archive() {
     assert_eq!(world.removed(TENANT).await, None);
     for bad in [29, 0, 36_501] {
         let body = json!({"retention": {"decisions_days": bad}});
-        let path = format!("/api/v1/tenants/{TENANT}");
-        assert_eq!(world.owner().patch(&path, body).await.0, 400, "{bad}");
+        assert_eq!(world.owner().update_tenant(TENANT, body).await.0, 400, "{bad}");
     }
     let body = json!({"retention": {"decisions_days": 30, "contexts_days": 31}});
-    let (status, refused) = world.owner().patch(&format!("/api/v1/tenants/{TENANT}"), body).await;
+    let (status, refused) = world.owner().update_tenant(TENANT, body).await;
     assert_eq!(status, 400);
     assert!(refused.to_string().contains("retention.contexts_days"), "{refused:#}");
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
@@ -124,17 +123,16 @@ async fn contexts_are_erased_before_their_decisions_are_archived() {
     let world = World::start().await;
     let ids = world.decided(2).await;
     world.counted().await;
-    let body = json!({"retention": {"decisions_days": 30, "contexts_days": 30}});
-    world.set(TENANT, body).await;
+    world.set(TENANT, json!({"retention": {"decisions_days": 30, "contexts_days": 30}})).await;
     assert_eq!(world.run().await, [StepResult::Dropped(0)]);
     world.contexts_erased().await;
     world.run().await;
     assert_eq!(world.count("decisions", "true").await, 0);
     let reader = world.reader(TENANT).await;
-    let (status, pack) = reader.get(&format!("/v1/evidence/{}", ids[0])).await;
+    let (status, pack) = reader.get_evidence(&ids[0]).await;
     assert_eq!((status, &pack["decision_id"]), (200, &json!(ids[0])));
-    let (status, refused) = reader.get(&format!("/v1/evidence/{}?bundle=true", ids[0])).await;
-    assert_eq!((status, &refused["error"]), (409, &json!("decision_erased")));
-    let (_, proof) = reader.post("/v1/replay/proof", json!({"decision_id": ids[0]})).await;
+    let (status, refused) = reader.get_evidence_bundle(&ids[0]).await;
+    assert_eq!((status, refused["error"].text()), (409, "decision_erased"));
+    let (_, proof) = reader.mint_replay_proof(only("decision_id", &ids[0])).await;
     assert_eq!(proof["result"], "indeterminate", "{proof:#}");
 }

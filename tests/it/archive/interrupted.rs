@@ -35,7 +35,7 @@ async fn a_node_that_is_killed_after_any_step_is_followed_by_another() {
     assert_eq!(world.damages().await, [""; 0]);
     let reader = world.reader(TENANT).await;
     for id in &ids {
-        assert_eq!(reader.get(&format!("/v1/evidence/{id}?bundle=true")).await.0, 200);
+        assert_eq!(reader.get_evidence_bundle(id).await.0, 200);
     }
 }
 

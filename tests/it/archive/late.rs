@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use serde_json::json;
 
 use super::{StepResult, TENANT, World, months_ago, removed, steps};
-use crate::support::Wishes;
+use crate::support::{Answered, Wishes, only};
 
 /// Runs the worker until it has removed the first part of a month that has nine decisions.
 async fn half_removed(world: &World) -> authority_archive::Archiver {
@@ -44,10 +44,10 @@ async fn a_late_decision_stays_with_those_around_it() {
     assert_eq!(world.count("archives", "removed_at IS NOT NULL").await, 1);
     let reader = world.reader(TENANT).await;
     for id in &ids {
-        assert_eq!(reader.get(&format!("/v1/evidence/{id}?bundle=true")).await.0, 200, "{id}");
+        assert_eq!(reader.get_evidence_bundle(id).await.0, 200, "{id}");
     }
     for id in &late {
-        assert_eq!(reader.get(&format!("/v1/decisions/{id}")).await.0, 200, "{id}");
+        assert_eq!(reader.get_decision(id).await.0, 200, "{id}");
     }
     // Later runs do not remove the late decisions either, neither as rows nor with a partition.
     assert_eq!(world.run().await, [StepResult::Dropped(0)]);
@@ -62,9 +62,7 @@ async fn what_a_node_with_a_slow_clock_adds_stays() {
     let world = World::start().await;
     let ids = world.decided(5).await;
     for id in &ids {
-        let (status, pack) =
-            world.reader(TENANT).await.post("/v1/evidence/seal", json!({"decision_id": id})).await;
-        assert_eq!(status, 200, "{pack:#}");
+        world.reader(TENANT).await.seal_decision(id).await.assert_status(200);
     }
     world.counted().await;
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
@@ -72,15 +70,14 @@ async fn what_a_node_with_a_slow_clock_adds_stays() {
     let scopes = ["runtime:write", "runtime:read", "evidence:read", "evidence:write"];
     let slow = world.past.client(&world.past.api_key(TENANT, &scopes).await);
     let report = json!({"outcome": "executed", "detail": "late"});
-    let (status, told) = slow.post(&format!("/v1/decisions/{}:report", ids[0]), report).await;
+    let (status, told) = slow.report_decision(&ids[0], report).await;
     assert!(status < 300, "{told:#}");
-    let (status, proof) = slow.post("/v1/replay/proof", json!({"decision_id": ids[0]})).await;
-    assert_eq!(status, 200, "{proof:#}");
+    slow.mint_replay_proof(only("decision_id", &ids[0])).await.assert_status(200);
     steps(&archiver).await;
     assert_eq!(world.count("decisions", "true").await, 0);
     assert_eq!(world.count("decision_reports", "true").await, 1);
     assert_eq!(world.count("replay_proofs", "true").await, 1);
-    let decision = world.reader(TENANT).await.get(&format!("/v1/decisions/{}", ids[0])).await.1;
+    let decision = world.reader(TENANT).await.get_decision(&ids[0]).await.1;
     assert_eq!(decision["report"]["detail"], "late", "{decision:#}");
 }
 
@@ -118,11 +115,10 @@ async fn a_change_that_became_old_since_is_archived_first() {
     world.app.database.run("UPDATE authority_changes SET at = at - interval '3 months'").await;
     let archiver = world.until_archived().await;
     let all = world.count("authority_changes", &format!("tenant_id = '{TENANT}'")).await;
-    let changes =
-        async || world.owner().get("/api/v1/archives").await.1["archives"][0]["changes"].take();
+    let changes = async || world.owner().list_archives("").await.1["archives"][0]["changes"].take();
     assert_eq!(changes().await, all - 1, "all but the newest");
 
-    world.set(TENANT, json!({"name": "Acme Payments"})).await;
+    world.set(TENANT, only("name", "Acme Payments")).await;
     let done = steps(&archiver).await;
     assert!(
         done.contains(&StepResult::Skipped) && !done.contains(&StepResult::Removed(0)),

@@ -4,7 +4,7 @@ use diesel_async::SimpleAsyncConnection;
 use serde_json::{Value, json};
 
 use super::{TENANT, World};
-use crate::support::asking;
+use crate::support::{Answered, Plain, SEAL_DECISION, asking, only};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lists_go_on_behind_rows_that_went() {
@@ -15,11 +15,11 @@ async fn lists_go_on_behind_rows_that_went() {
     let today = world.app.client(&key);
     let mut new = Vec::new();
     for _ in 0..3 {
-        let (_, answer) = today.post("/api/v1/runtime/evaluate", asking(5.0, "DE")).await;
+        let (_, answer) = today.evaluate(asking(5.0, "DE")).await;
         new.push(answer["decision_id"].as_str().unwrap().to_owned());
     }
     let auditor = world.app.person(TENANT, "auditor", "eve@example.org");
-    let (status, first) = auditor.get("/api/v1/app/decisions?limit=4").await;
+    let (status, first) = auditor.list_decisions("limit=4").await;
     assert_eq!((status, first["decisions"].as_array().unwrap().len()), (200, 4));
     let export = auditor.text("GET", "/api/v1/app/decisions:export", None).await.1;
     let export: Vec<Value> =
@@ -32,9 +32,9 @@ async fn lists_go_on_behind_rows_that_went() {
     let last = first["decisions"][3]["decision_id"].as_str().unwrap();
     assert!(old.iter().any(|id| id == last), "{first:#}");
     let token = first["next_page_token"].as_str().unwrap();
-    let (status, rest) = auditor.get(&format!("/api/v1/app/decisions?page_token={token}")).await;
+    let (status, rest) = auditor.list_decisions(&format!("page_token={token}")).await;
     assert_eq!((status, &rest["decisions"]), (200, &json!([])), "{rest:#}");
-    let (_, listed) = auditor.get("/api/v1/app/decisions").await;
+    let (_, listed) = auditor.list_decisions("").await;
     assert_eq!(listed["decisions"].as_array().unwrap().len(), 3, "today's: {listed:#}");
     for line in &export[..9] {
         let after = line["decision"]["decision_id"].as_str().unwrap();
@@ -49,8 +49,8 @@ async fn lists_go_on_behind_rows_that_went() {
     let forbid =
         json!({"candidate_policies": [{"cedar": "forbid (principal, action, resource);"}]});
     let admin = world.app.person(TENANT, "admin", "ann@example.org");
-    let (status, impact) = admin.post("/api/v1/app/policies:impact", forbid).await;
-    assert_eq!((status, &impact["considered"]), (200, &json!(3)), "{impact:#}");
+    let (status, impact) = admin.impact_policies(forbid).await;
+    assert_eq!((status, impact["considered"].number()), (200, 3), "{impact:#}");
 }
 
 /// A key of an archived decision makes a new decision: keys are kept for a day, decisions for at
@@ -61,16 +61,13 @@ async fn a_key_of_then_makes_a_new_decision() {
     let key = world.past.api_key(TENANT, &["runtime:write", "evidence:write"]).await;
     let idempotent = [("idempotency-key", "once")];
     let evaluate = async |client: crate::support::Client| {
-        let body = asking(7.0, "DE");
-        let (status, answer) =
-            client.call("POST", "/api/v1/runtime/evaluate", Some(body), &idempotent).await;
-        assert_eq!(status, 200, "{answer:#}");
+        let answer = client.evaluate_with(asking(7.0, "DE"), &idempotent).await.assert_status(200);
         answer["decision_id"].as_str().unwrap().to_owned()
     };
     let old = evaluate(world.past.client(&key)).await;
     assert_eq!(evaluate(world.past.client(&key)).await, old);
-    let seal = json!({"decision_id": old});
-    let path = "/v1/evidence/seal";
+    let seal = only("decision_id", &old);
+    let path = SEAL_DECISION;
     let idempotent = [("idempotency-key", "sealed once")];
     let first = world.past.client(&key).call("POST", path, Some(seal.clone()), &idempotent).await;
     assert_eq!(first.0, 200, "{first:?}");
@@ -88,8 +85,7 @@ async fn a_key_of_then_makes_a_new_decision() {
 async fn an_approval_of_then_is_still_shown() {
     let world = World::start().await;
     let key = world.past.api_key(TENANT, &["runtime:write"]).await;
-    let ask = asking(25_000.0, "DE");
-    let (_, held) = world.past.client(&key).post("/api/v1/runtime/evaluate", ask).await;
+    let (_, held) = world.past.client(&key).evaluate(asking(25_000.0, "DE")).await;
     assert_eq!(held["decision"], "require_approval", "{held:#}");
     let id = held["approval_id"].as_str().unwrap();
     world.counted().await;
@@ -104,18 +100,17 @@ async fn an_approval_of_then_is_still_shown() {
     world.app.database.run(&state("expired")).await;
     world.run().await;
     assert_eq!(world.count("decisions", "true").await, 0);
-    let (status, shown) = world.owner().get(&format!("/api/v1/approvals/{id}")).await;
+    let (status, shown) = world.owner().get_approval(id).await;
     assert_eq!(
         (status, &shown["approval"]["decision_id"]),
         (200, &held["decision_id"]),
         "{shown:#}"
     );
-    let (status, listed) = world.owner().get("/api/v1/approvals?state=expired").await;
-    assert_eq!((status, &listed["approvals"][0]["id"]), (200, &json!(id)), "{listed:#}");
+    let (status, listed) = world.owner().list_approvals("state=expired").await;
+    assert_eq!((status, listed["approvals"][0]["id"].text()), (200, id), "{listed:#}");
     let decision = held["decision_id"].as_str().unwrap();
-    let (status, shown) =
-        world.reader(TENANT).await.get(&format!("/v1/decisions/{decision}")).await;
-    assert_eq!((status, &shown["approval_state"]), (200, &json!("expired")), "{shown:#}");
+    let (status, shown) = world.reader(TENANT).await.get_decision(decision).await;
+    assert_eq!((status, shown["approval_state"].text()), (200, "expired"), "{shown:#}");
 }
 
 /// Counts of usage stay when the counted decisions are removed, and are then not counted again.
@@ -129,9 +124,8 @@ async fn removed_decisions_stay_counted() {
     world.app.count_usage().await;
     world.counted().await;
     let usage = async || {
-        let path = "/api/v1/usage?tenant_id=acme&group_by=subject";
-        let (status, found) = world.owner().get(path).await;
-        assert_eq!(status, 200, "{found:#}");
+        let found =
+            world.owner().list_usage("tenant_id=acme&group_by=subject").await.assert_status(200);
         found["usage"].clone()
     };
     let before = usage().await;

@@ -9,7 +9,10 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
 use super::{TENANT, World};
-use crate::{evidence::log::checkpoint, support::Wishes};
+use crate::{
+    evidence::log::checkpoint,
+    support::{Answered, SEAL_DECISION, Wishes, only},
+};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_proves_leaves_that_are_gone_and_appends_new_ones() {
@@ -18,7 +21,7 @@ async fn it_proves_leaves_that_are_gone_and_appends_new_ones() {
     world.counted().await;
     let reader = world.reader(TENANT).await;
     for id in &ids {
-        assert_eq!(reader.post("/v1/evidence/seal", json!({"decision_id": id})).await.0, 200);
+        assert_eq!(reader.seal_decision(id).await.0, 200);
     }
     let before = checkpoint(&reader).await.checkpoint;
     assert_eq!(before.size, 5);
@@ -31,14 +34,13 @@ async fn it_proves_leaves_that_are_gone_and_appends_new_ones() {
     let key = node.api_key(TENANT, &["runtime:write", "evidence:read", "evidence:write"]).await;
     let client = node.client(&key);
     let ask = crate::support::asking(5.0, "DE");
-    let (_, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
-    let sealed = json!({"decision_id": answer["decision_id"]});
-    let (status, pack) = client.post("/v1/evidence/seal", sealed).await;
-    assert_eq!(status, 200, "{pack:#}");
+    let (_, answer) = client.evaluate(ask).await;
+    let sealed = only("decision_id", &answer["decision_id"]);
+    let pack = client.post(SEAL_DECISION, sealed).await.assert_status(200);
     assert_eq!(pack["log"]["index"], 5, "the same log must continue: {pack:#}");
     let now = checkpoint(&client).await.checkpoint;
     assert_eq!((now.size, &now.origin), (6, &before.origin));
-    let (_, proof) = client.get("/v1/log/acme/consistency?from=5").await;
+    let (_, proof) = client.get_consistency_proof("acme", "from=5").await;
     let path: Vec<Hash> = proof["path"]
         .as_array()
         .unwrap()
@@ -47,7 +49,7 @@ async fn it_proves_leaves_that_are_gone_and_appends_new_ones() {
         .collect();
     assert!(verify_consistency(before.size, &before.root, now.size, &now.root, &path));
     for id in &ids {
-        let (_, pack) = client.get(&format!("/v1/evidence/{id}")).await;
+        let (_, pack) = client.get_evidence(id).await;
         let index = pack["log"]["index"].as_u64().unwrap();
         let (_, text) =
             client.text("GET", &format!("/v1/log/acme/proof?index={index}"), None).await;

@@ -28,11 +28,10 @@ use diesel::{
     sql_types::{BigInt, Integer, Nullable},
 };
 use diesel_async::RunQueryDsl;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::support::{Client, TestApp, Wishes, asking};
+use crate::support::{Answered, Client, Members, TENANT, TestApp, Wishes, asking};
 
-const TENANT: &str = "svc:tenant:acme";
 /// A size in bytes that no object of these tests exceeds.
 const MOST: u64 = 1 << 20;
 
@@ -78,19 +77,16 @@ impl World {
         let mut ids = Vec::new();
         for number in 0..count {
             self.then.advance(TimeDelta::milliseconds(7));
-            let mut ask = asking(f64::from(u32::try_from(number).unwrap()), "DE");
-            ask["subject"] = json!(subject);
-            let (status, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
-            assert_eq!(status, 200, "{answer:#}");
+            let ask =
+                asking(f64::from(u32::try_from(number).unwrap()), "DE").with("subject", subject);
+            let answer = client.evaluate(ask).await.assert_status(200);
             ids.push(answer["decision_id"].as_str().unwrap().to_owned());
         }
         ids
     }
 
     async fn set(&self, tenant_id: &str, body: Value) {
-        let path = format!("/api/v1/tenants/{tenant_id}");
-        let (status, changed) = self.owner().patch(&path, body).await;
-        assert_eq!(status, 200, "{changed:#}");
+        self.owner().update_tenant(tenant_id, body).await.assert_status(200);
     }
 
     /// Returns a client of today's service with a key that reads and replays evidence.

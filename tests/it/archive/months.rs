@@ -3,15 +3,14 @@
 use serde_json::json;
 
 use super::{StepResult, TENANT, World};
+use crate::support::{Answered, Plain, only};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_month_is_archived_and_only_then_removed() {
     let world = World::start().await;
     let ids = world.decided(10).await;
     let today = world.app.client(&world.app.demo().await.api_key);
-    let (status, kept) =
-        today.post("/api/v1/runtime/evaluate", crate::support::asking(5.0, "DE")).await;
-    assert_eq!(status, 200, "{kept:#}");
+    today.evaluate(crate::support::asking(5.0, "DE")).await.assert_status(200);
     assert_eq!(
         world.run().await,
         [StepResult::Dropped(0)],
@@ -57,14 +56,11 @@ async fn the_history_of_the_month_is_archived_with_it() {
     let body = |name: &str| json!({"tenant_id": TENANT, "name": name});
     let mut teams = Vec::new();
     for name in ["one", "two"] {
-        let (status, made) = owner.post("/api/v1/teams", body(name)).await;
-        assert_eq!(status, 201, "{made:#}");
+        let made = owner.create_team(body(name)).await.assert_status(201);
         teams.push(made["team"]["id"].as_str().unwrap().to_owned());
     }
-    let path = format!("/api/v1/teams/{}", teams[0]);
-    assert_eq!(owner.patch(&path, json!({"name": "uno"})).await.0, 200);
-    let deleted = format!("/api/v1/teams/{}", teams[1]);
-    assert_eq!(owner.call("DELETE", &deleted, None, &[]).await.0, 200);
+    assert_eq!(owner.update_team(&teams[0], only("name", "uno")).await.0, 200);
+    assert_eq!(owner.delete_team(&teams[1]).await.0, 200);
     let months = "interval '3 months'";
     world
         .app
@@ -88,25 +84,24 @@ async fn the_history_of_the_month_is_archived_with_it() {
     let objects = world.objects("acme").await;
     assert_eq!(objects.len(), 3, "versions, changes and the manifest: {objects:?}");
     assert_eq!(world.damages().await, [""; 0]);
-    let (_, listed) = owner.get("/api/v1/archives").await;
+    let (_, listed) = owner.list_archives("").await;
     let archive = &listed["archives"][0];
     assert_eq!(
-        (&archive["decisions"], &archive["versions"]),
-        (&json!(0), &json!(2)),
+        (archive["decisions"].number(), archive["versions"].number()),
+        (0, 2),
         "{archive:#}"
     );
     // The current version of the first team and the deletion of the second remain.
     for team in &teams {
         assert_eq!(world.count("record_versions", &format!("entity_id = '{team}'")).await, 1);
     }
-    let (_, shown) = owner.get(&path).await;
+    let (_, shown) = owner.get(&format!("/api/v1/teams/{}", teams[0])).await;
     assert_eq!(shown["team"]["name"], "uno");
     // Revisions continue, and decisions use the current state.
-    assert_eq!(owner.patch(&path, json!({"name": "ichi"})).await.0, 200);
+    assert_eq!(owner.update_team(&teams[0], only("name", "ichi")).await.0, 200);
     let next = world.count("authority_changes", &format!("tenant_revision = {revision}")).await;
     assert_eq!(next, 1);
     let client = world.app.client(&world.app.demo().await.api_key);
-    let (status, answer) =
-        client.post("/api/v1/runtime/evaluate", crate::support::asking(5.0, "DE")).await;
-    assert_eq!((status, &answer["decision"]), (200, &json!("allow")), "{answer:#}");
+    let (status, answer) = client.evaluate(crate::support::asking(5.0, "DE")).await;
+    assert_eq!((status, answer["decision"].text()), (200, "allow"), "{answer:#}");
 }

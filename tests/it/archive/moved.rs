@@ -6,7 +6,7 @@ use authority_store::Scope;
 use serde_json::json;
 
 use super::{StepResult, TENANT, World};
-use crate::support::Wishes;
+use crate::support::{MINT_REPLAY_PROOF, Plain, SEAL_DECISION, Wishes, new_tenant, only};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn archived_decisions_are_unavailable_where_the_setting_leads_elsewhere() {
@@ -21,23 +21,23 @@ async fn archived_decisions_are_unavailable_where_the_setting_leads_elsewhere() 
     let reader = moved.client(&moved.api_key(TENANT, &scopes).await);
     for path in ["/v1/evidence/", "/v1/decisions/"] {
         let (status, refused) = reader.get(&format!("{path}{}", ids[0])).await;
-        assert_eq!((status, &refused["error"]), (503, &json!("unavailable")), "{refused:#}");
+        assert_eq!((status, refused["error"].text()), (503, "unavailable"), "{refused:#}");
         let told = refused["message"].as_str().unwrap();
         assert!(told.contains("`archive.url`") && told.contains(&world.month()), "{told}");
         let unknown = format!("{}{}", &ids[0][..22], "0".repeat(55));
         assert_eq!(reader.get(&format!("{path}{unknown}")).await.0, 404);
     }
-    for path in ["/v1/replay/proof", "/v1/evidence/seal"] {
-        let (status, refused) = reader.post(path, json!({"decision_id": ids[0]})).await;
+    for path in [MINT_REPLAY_PROOF, SEAL_DECISION] {
+        let (status, refused) = reader.post(path, only("decision_id", &ids[0])).await;
         assert_eq!(status, 503, "{path}: {refused:#}");
     }
     let (status, page) = reader.text("GET", &format!("/receipts/{}", ids[0]), None).await;
     // The receipt page is public: its error must not show a folder, which has the name of a tenant.
     assert!(status == 503 && !page.contains("acme"), "{status}: {page}");
     // Another tenant does not learn that the decision exists.
-    world.owner().post("/api/v1/tenants", json!({"name": "Globex", "slug": "globex"})).await;
+    world.owner().create_tenant(new_tenant("Globex", "globex")).await;
     let foreign = moved.client(&moved.api_key("svc:tenant:globex", &scopes).await);
-    assert_eq!(foreign.get(&format!("/v1/evidence/{}", ids[0])).await.0, 404);
+    assert_eq!(foreign.get_evidence(&ids[0]).await.0, 404);
 
     // The installation once had an archive, but its setting has been removed.
     let without = Archives::new(world.app.database.store(), world.parts().keys, None);
@@ -71,12 +71,11 @@ async fn no_slug_leads_out_of_the_archive_or_into_another_tenants_folder() {
     let world = World::start().await;
     for bad in ["..", ".", "a/b", "a\\b", "Acme", "ACME", "a.", "a%2f", "-a", &"a".repeat(64)] {
         let body = json!({"name": "Bad", "slug": bad});
-        let (status, refused) = world.owner().post("/api/v1/tenants", body).await;
+        let (status, refused) = world.owner().create_tenant(body).await;
         assert_eq!(status, 400, "{bad}: {refused:#}");
     }
     let long = "a".repeat(63);
-    let body = json!({"name": "Long", "slug": long});
-    assert_eq!(world.past.owner().post("/api/v1/tenants", body).await.0, 201);
+    assert_eq!(world.past.owner().create_tenant(new_tenant("Long", &long)).await.0, 201);
     let tenant_id = format!("svc:tenant:{long}");
     world.decided_by(&tenant_id, &format!("svc:agent:{long}:bot"), 1).await;
     world.counted().await;

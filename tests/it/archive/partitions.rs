@@ -6,6 +6,7 @@ use super::{
     StepResult, TENANT, World, removed,
     shared::{is_there, partitioned},
 };
+use crate::support::{Plain, SEAL_DECISION, only};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn its_months_go_part_by_part_and_proofs_before_packs() {
@@ -15,14 +16,14 @@ async fn its_months_go_part_by_part_and_proofs_before_packs() {
     let reader = world.reader(TENANT).await;
     let mut packs = Vec::new();
     for id in &ids {
-        let body = Some(json!({"decision_id": id}));
-        let (status, pack) = reader.text("POST", "/v1/evidence/seal", body).await;
+        let body = Some(only("decision_id", id));
+        let (status, pack) = reader.text("POST", SEAL_DECISION, body).await;
         assert_eq!(status, 200, "{pack}");
         packs.push((id.clone(), pack));
     }
     world.counted().await;
-    let (status, proof) = reader.post("/v1/replay/proof", json!({"decision_id": ids[0]})).await;
-    assert_eq!((status, &proof["result"]), (200, &json!("match")), "{proof:#}");
+    let (status, proof) = reader.mint_replay_proof(only("decision_id", &ids[0])).await;
+    assert_eq!((status, proof["result"].text()), (200, "match"), "{proof:#}");
     // Makes the proof older, as if it had been stored long before the month is archived.
     let aged = "SET session_replication_role = replica;
         UPDATE replay_proofs SET stored_at = stored_at - interval '1 day'";
@@ -49,7 +50,7 @@ async fn its_months_go_part_by_part_and_proofs_before_packs() {
     assert_eq!(world.damages().await, [""; 0]);
     assert_eq!(reader.text("GET", &bundle, None).await, before);
     for (id, pack) in &packs {
-        assert_eq!(reader.text("GET", &format!("/v1/evidence/{id}"), None).await.1, *pack);
+        assert_eq!(reader.evidence_text(id, "").await.1, *pack);
     }
     // The month's partition of decisions is empty and is dropped. The partition of packs also has
     // other months.

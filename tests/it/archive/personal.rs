@@ -8,7 +8,7 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use super::{MOST, StepResult, TENANT, World, steps};
-use crate::support::asking;
+use crate::support::{Answered, Plain, asking, only};
 
 const ANN: &str = "ann@example.org";
 
@@ -21,11 +21,11 @@ async fn two(world: &World) -> [String; 2] {
         world.then.advance(TimeDelta::milliseconds(7));
         let mut ask = asking(7.0, "DE");
         ask["context"]["payee"] = json!(payee);
-        let (status, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
-        assert_eq!((status, &answer["decision"]), (200, &json!("allow")), "{answer:#}");
+        let (status, answer) = client.evaluate(ask).await;
+        assert_eq!((status, answer["decision"].text()), (200, "allow"), "{answer:#}");
         let id = answer["decision_id"].as_str().unwrap().to_owned();
         let report = json!({"outcome": "executed", "detail": format!("paid to {payee}")});
-        let (status, reported) = client.post(&format!("/v1/decisions/{id}:report"), report).await;
+        let (status, reported) = client.report_decision(&id, report).await;
         assert!(status < 300, "{reported:#}");
         ids.push(id);
     }
@@ -34,7 +34,7 @@ async fn two(world: &World) -> [String; 2] {
 
 async fn erase(world: &World) -> (u16, Value) {
     let body = json!({"email": ANN, "reason": "request 17"});
-    world.owner().post("/api/v1/personal-data:erase", body).await
+    world.owner().erase_personal_data(body).await
 }
 
 /// Returns all objects of the archive as text, decompressed if they are compressed.
@@ -59,24 +59,23 @@ async fn an_archive_is_written_anew_without_the_person() {
     world.run().await;
     assert!(everything(&world).await.contains(ANN));
     let reader = world.reader(TENANT).await;
-    let (_, pack) = reader.text("GET", &format!("/v1/evidence/{anns}"), None).await;
-    let (_, bundle) = reader.text("GET", &format!("/v1/evidence/{bobs}?bundle=true"), None).await;
+    let (_, pack) = reader.evidence_text(&anns, "").await;
+    let (_, bundle) = reader.evidence_text(&bobs, "bundle=true").await;
 
-    let (status, erased) = erase(&world).await;
-    assert_eq!(status, 200, "{erased:#}");
+    let erased = erase(&world).await.assert_status(200);
     let counts = &erased["erasure"]["erased"];
-    assert_eq!((&counts["contexts"], &counts["reports"]), (&json!(1), &json!(1)), "{erased:#}");
+    assert_eq!((counts["contexts"].number(), counts["reports"].number()), (1, 1), "{erased:#}");
     let left = everything(&world).await;
     assert!(!left.contains(ANN) && left.contains("bob@example.org"));
     assert_eq!(world.damages().await, [""; 0]);
     // The signed pack remains and verifies. A replay of erased data reports no match.
-    let again = reader.text("GET", &format!("/v1/evidence/{anns}"), None).await;
+    let again = reader.evidence_text(&anns, "").await;
     assert_eq!(again, (200, pack));
-    let (status, refused) = reader.get(&format!("/v1/evidence/{anns}?bundle=true")).await;
-    assert_eq!((status, &refused["error"]), (409, &json!("decision_erased")));
-    let (_, proof) = reader.post("/v1/replay/proof", json!({"decision_id": anns})).await;
+    let (status, refused) = reader.get_evidence_bundle(&anns).await;
+    assert_eq!((status, refused["error"].text()), (409, "decision_erased"));
+    let (_, proof) = reader.mint_replay_proof(only("decision_id", &anns)).await;
     assert_eq!(proof["result"], "indeterminate", "{proof:#}");
-    let same = reader.text("GET", &format!("/v1/evidence/{bobs}?bundle=true"), None).await;
+    let same = reader.evidence_text(&bobs, "bundle=true").await;
     assert_eq!(same, (200, bundle));
     let (status, again) = erase(&world).await;
     assert_eq!((status, &again["erasure"]["erased"]["contexts"]), (200, &Value::Null), "{again:#}");
@@ -110,8 +109,7 @@ async fn an_archive_whose_rows_are_there_is_read_back_again_before_they_go() {
     world.counted().await;
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     let archiver = world.until_archived().await;
-    let bundle = format!("/v1/evidence/{bobs}?bundle=true");
-    let before = world.reader(TENANT).await.text("GET", &bundle, None).await;
+    let before = world.reader(TENANT).await.evidence_text(&bobs, "bundle=true").await;
     assert_eq!(erase(&world).await.0, 200);
     assert!(!everything(&world).await.contains(ANN));
     assert_eq!(world.count("archives", "checked_at IS NULL").await, 1);
@@ -122,9 +120,9 @@ async fn an_archive_whose_rows_are_there_is_read_back_again_before_they_go() {
     assert!(!everything(&world).await.contains(ANN));
     assert_eq!(world.damages().await, [""; 0]);
     let reader = world.reader(TENANT).await;
-    assert_eq!(reader.text("GET", &bundle, None).await, before);
-    let (status, refused) = reader.get(&format!("/v1/evidence/{anns}?bundle=true")).await;
-    assert_eq!((status, &refused["error"]), (409, &json!("decision_erased")));
+    assert_eq!(reader.evidence_text(&bobs, "bundle=true").await, before);
+    let (status, refused) = reader.get_evidence_bundle(&anns).await;
+    assert_eq!((status, refused["error"].text()), (409, "decision_erased"));
 }
 
 /// After the archives are erased and before the tables are, a month may still be archived with its
@@ -191,9 +189,9 @@ async fn a_hold_keeps_what_is_archived_and_says_so() {
     world.run().await;
     world.set(TENANT, json!({"legal_hold": {"reason": "case 7"}})).await;
     let (status, refused) = erase(&world).await;
-    assert_eq!((status, &refused["error"]), (409, &json!("legal_hold")), "{refused:#}");
+    assert_eq!((status, refused["error"].text()), (409, "legal_hold"), "{refused:#}");
     assert!(everything(&world).await.contains(ANN));
-    world.set(TENANT, json!({"legal_hold": null})).await;
+    world.set(TENANT, only("legal_hold", Value::Null)).await;
     assert_eq!(erase(&world).await.0, 200);
     assert!(!everything(&world).await.contains(ANN));
 }
@@ -212,7 +210,7 @@ async fn an_erasure_that_cannot_reach_an_archive_is_not_complete() {
     let bytes = bucket.get(part, MOST).await.unwrap();
     bucket.delete(part).await.unwrap();
     assert!(erase(&world).await.0 >= 500);
-    let (_, listed) = world.owner().get("/api/v1/erasures").await;
+    let (_, listed) = world.owner().list_erasures("").await;
     assert_eq!(listed["erasures"], json!([]), "{listed:#}");
     bucket.put(part, bytes.to_vec()).await.unwrap();
     assert_eq!(erase(&world).await.0, 200);

@@ -72,11 +72,7 @@ async fn an_index_that_leads_to_another_decision_is_not_followed() {
         .await
         .unwrap();
     let bundle = offline::get(&bucket, &id).await.unwrap().unwrap();
-    let (_, served) = world
-        .reader(TENANT)
-        .await
-        .text("GET", &format!("/v1/evidence/{id}?bundle=true"), None)
-        .await;
+    let (_, served) = world.reader(TENANT).await.evidence_text(id.as_str(), "bundle=true").await;
     assert_eq!(bundle, served);
     bucket.delete(&names::path(&found.folder, &found.name)).await.unwrap();
     let why = offline::get(&bucket, &id).await.unwrap_err().to_string();
@@ -109,6 +105,6 @@ async fn a_part_with_a_decision_that_the_tables_do_not_have_is_not_archived() {
     assert_eq!(world.count("decisions", "true").await, 6);
     // The month is written again from the tables' current rows.
     world.run().await;
-    assert_eq!(world.reader(TENANT).await.get(&format!("/v1/evidence/{}", late[0])).await.0, 200);
+    assert_eq!(world.reader(TENANT).await.get_evidence(&late[0]).await.0, 200);
     assert_eq!(world.damages().await, [""; 0]);
 }

@@ -4,7 +4,10 @@ use authority_evidence::verify::{Trust, Valid, key_set, verify};
 use serde_json::{Value, json};
 
 use super::{TENANT, World};
-use crate::support::Client;
+use crate::support::{
+    Answered, Client, MINT_REPLAY_PROOF, Members, SEAL_DECISION, new_api_key, new_policy,
+    new_tenant, only,
+};
 
 /// Returns the responses of all operations that read a decision.
 async fn everything(client: &Client, owner: &Client, id: &str) -> Vec<(u16, String)> {
@@ -18,7 +21,7 @@ async fn everything(client: &Client, owner: &Client, id: &str) -> Vec<(u16, Stri
     ] {
         read.push(client.text("GET", &path, None).await);
     }
-    read.push(owner.text("GET", &format!("/v1/evidence/{id}?bundle=true"), None).await);
+    read.push(owner.evidence_text(id, "bundle=true").await);
     read.push(owner.text("GET", &format!("/api/v1/decisions/{id}"), None).await);
     for file in ["", "/record.json", "/signature.json", "/pack.json", "/proof"] {
         read.push(client.text("GET", &format!("/receipts/{id}{file}"), None).await);
@@ -27,9 +30,7 @@ async fn everything(client: &Client, owner: &Client, id: &str) -> Vec<(u16, Stri
 }
 
 async fn replayed(client: &Client, body: Value) -> Value {
-    let (status, proof) = client.post("/v1/replay/proof", body).await;
-    assert_eq!(status, 200, "{proof:#}");
-    proof
+    client.mint_replay_proof(body).await.assert_status(200)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -39,10 +40,10 @@ async fn evidence_receipts_and_replays_are_as_if_nothing_had_happened() {
     world.counted().await;
     let (client, owner) = (world.reader(TENANT).await, world.owner());
     for id in &ids {
-        let sealed = client.post("/v1/evidence/seal", json!({"decision_id": id})).await;
+        let sealed = client.seal_decision(id).await;
         assert_eq!(sealed.0, 200, "{sealed:?}");
     }
-    let first = replayed(&client, json!({"decision_id": ids[1]})).await;
+    let first = replayed(&client, only("decision_id", &ids[1])).await;
     assert_eq!(first["result"], "match", "{first:#}");
     let mut before = Vec::new();
     for id in &ids {
@@ -64,8 +65,8 @@ async fn evidence_receipts_and_replays_are_as_if_nothing_had_happened() {
     let bundle = &before[2][2].1;
     assert_eq!(verify(bundle.as_bytes(), &trust), Ok(Valid::Trusted));
     // Sealing an archived decision again returns the same pack, and every kind of replay works.
-    let path = "/v1/evidence/seal";
-    let again = client.text("POST", path, Some(json!({"decision_id": ids[3]}))).await;
+    let path = SEAL_DECISION;
+    let again = client.text("POST", path, Some(only("decision_id", &ids[3]))).await;
     assert_eq!(again, before[3][0]);
     for mode in ["historical_state_snapshot", "current_state"] {
         let proof = replayed(&client, json!({"decision_id": ids[2], "mode": mode})).await;
@@ -81,15 +82,12 @@ async fn a_foreign_id_is_as_unknown_as_any_other() {
     world.counted().await;
     world.set(TENANT, json!({"retention": {"decisions_days": 30}})).await;
     world.run().await;
-    let (status, made) =
-        world.owner().post("/api/v1/tenants", json!({"name": "Globex", "slug": "globex"})).await;
-    assert_eq!(status, 201, "{made:#}");
+    world.owner().create_tenant(new_tenant("Globex", "globex")).await.assert_status(201);
     let foreign = world.reader("svc:tenant:globex").await;
     // Another key of the same tenant is bound to another agent.
-    let body = json!({"tenant_id": TENANT, "label": "bound", "principal_ids": ["svc:agent:acme:support-bot"],
-                      "scopes": ["runtime:read", "evidence:read", "evidence:write"]});
-    let (status, made) = world.owner().post("/api/v1/api-keys", body).await;
-    assert_eq!(status, 201, "{made:#}");
+    let body = new_api_key("bound", &["runtime:read", "evidence:read", "evidence:write"])
+        .with("principal_ids", ["svc:agent:acme:support-bot"]);
+    let made = world.owner().create_api_key(body).await.assert_status(201);
     let bound = world.app.client(made["secret"].as_str().unwrap());
     let unknown = format!("{}{}", &ids[0][..25], "0".repeat(52));
     for client in [foreign, bound] {
@@ -103,8 +101,8 @@ async fn a_foreign_id_is_as_unknown_as_any_other() {
             assert_eq!(there.0, 404, "{there:?}");
             assert_eq!(there, answer(&unknown).await);
         }
-        for path in ["/v1/replay/proof", "/v1/evidence/seal"] {
-            let (status, there) = client.post(path, json!({"decision_id": ids[0]})).await;
+        for path in [MINT_REPLAY_PROOF, SEAL_DECISION] {
+            let (status, there) = client.post(path, only("decision_id", &ids[0])).await;
             assert_eq!(status, 404, "{path}: {there:#}");
         }
     }
@@ -114,17 +112,18 @@ async fn a_foreign_id_is_as_unknown_as_any_other() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_an_observing_version_would_have_decided_is_shown_as_before() {
     let world = World::start().await;
-    let body = json!({"tenant_id": TENANT, "regime": "own", "state": "draft",
-        "cedar": "@id(\"never\") forbid (principal, action, resource);"});
-    let (status, made) = world.past.owner().post("/api/v1/policies", body).await;
-    assert_eq!(status, 201, "{made:#}");
-    let path = format!("/api/v1/policies/{}/observe", made["policy"]["id"].as_str().unwrap());
-    assert_eq!(world.past.owner().post(&path, json!({})).await.0, 200);
+    let body = new_policy("own", "@id(\"never\") forbid (principal, action, resource);")
+        .with("state", "draft");
+    let made = world.past.owner().create_policy(body).await.assert_status(201);
+    assert_eq!(
+        world.past.owner().observe_policy(made["policy"]["id"].as_str().unwrap()).await.0,
+        200
+    );
     let ids = world.decided(2).await;
     world.counted().await;
     let (client, owner) = (world.reader(TENANT).await, world.owner());
     for id in &ids {
-        let sealed = client.post("/v1/evidence/seal", json!({"decision_id": id})).await;
+        let sealed = client.seal_decision(id).await;
         assert_eq!(sealed.0, 200, "{sealed:?}");
     }
     let before = everything(&client, &owner, &ids[0]).await;

@@ -5,6 +5,7 @@ use authority_store::embedded::LOGIN;
 use serde_json::json;
 
 use super::{StepResult, TENANT, World, removed, steps};
+use crate::support::{Answered, new_tenant};
 
 const OTHER: &str = "svc:tenant:globex";
 /// The tables that removing a month reads or changes.
@@ -65,12 +66,7 @@ async fn two() -> World {
     let world = World::start().await;
     partitioned(&world, "decisions,evidence_packs").await;
     world.decided(5).await;
-    let (status, made) = world
-        .past
-        .owner()
-        .post("/api/v1/tenants", json!({"name": "Globex", "slug": "globex"}))
-        .await;
-    assert_eq!(status, 201, "{made:#}");
+    world.past.owner().create_tenant(new_tenant("Globex", "globex")).await.assert_status(201);
     world.decided_by(OTHER, "svc:agent:globex:bot", 3).await;
     world.counted().await;
     world
@@ -114,9 +110,8 @@ async fn a_partition_goes_whole_when_all_of_it_is_archived() {
     assert_eq!(world.count("evidence_packs", "true").await, 0);
     assert_eq!(world.damages().await, [""; 0]);
     for (tenant, slug) in [(TENANT, "acme"), (OTHER, "globex")] {
-        let (status, listed) =
-            world.owner().get(&format!("/api/v1/archives?tenant_id={slug}")).await;
-        assert_eq!(status, 200, "{listed:#}");
+        let listed =
+            world.owner().list_archives(&format!("tenant_id={slug}")).await.assert_status(200);
         assert_eq!(listed["archives"][0]["tenant_id"], tenant);
         assert!(!listed["archives"][0]["removed_at"].is_null(), "{listed:#}");
     }
@@ -173,11 +168,11 @@ async fn what_another_database_has_archived_stays() {
     assert!(objects.iter().all(|object| now.contains(object)) && now.len() > objects.len());
     let reader = world.reader(TENANT).await;
     for id in &ids {
-        assert_eq!(reader.get(&format!("/v1/evidence/{id}?bundle=true")).await.0, 200, "{id}");
+        assert_eq!(reader.get_evidence_bundle(id).await.0, 200, "{id}");
     }
     // The service can't know whether the other database's archive contains the person.
     let body = json!({"email": "ann@example.org", "reason": "request 17"});
-    let (status, refused) = world.owner().post("/api/v1/personal-data:erase", body).await;
+    let (status, refused) = world.owner().erase_personal_data(body).await;
     assert!(
         status == 503 && refused["message"].as_str().unwrap().contains("did not write it"),
         "{refused:#}"

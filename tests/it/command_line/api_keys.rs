@@ -11,10 +11,10 @@ use diesel::{
 use diesel_async::RunQueryDsl;
 use http::{HeaderMap, StatusCode};
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::reads::spawn;
-use crate::support::TestApp;
+use crate::support::{TestApp, nothing, only};
 
 /// Returns the output of `api-key create --tenant acme` with these flags, on the database of `app`.
 async fn create(app: &TestApp, flags: &str) -> (i32, String, String) {
@@ -72,7 +72,7 @@ async fn a_key_can_be_bound_to_principals() {
 async fn the_demonstrations_key_reads_events() {
     let app = TestApp::seeded().await;
     let old = app.demo().await;
-    let (status, page) = app.client(&old.api_key).get("/v1/events?limit=1").await;
+    let (status, page) = app.client(&old.api_key).list_events("limit=1").await;
     assert_eq!((status, page["oldest"].as_i64()), (200, Some(1)), "{page:#}");
 
     // A stored key that an earlier version created is replaced. A valid key is kept.
@@ -84,7 +84,7 @@ async fn the_demonstrations_key_reads_events() {
     let seeded =
         async || demo::seed(&app.app.entry.router, &token, Some(&file)).await.unwrap().api_key;
     let first = seeded().await;
-    let (status, _): (u16, Value) = app.client(&first).get("/v1/events?limit=1").await;
+    let (status, _): (u16, Value) = app.client(&first).list_events("limit=1").await;
     assert_eq!(status, 200);
     assert_eq!(seeded().await, first);
 }
@@ -100,13 +100,13 @@ async fn what_is_answered_503_at_start_is_asked_again_under_one_idempotency_key(
         seen.push(headers["idempotency-key"].to_str().unwrap().to_owned());
         let status =
             if seen.len() <= 2 { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::CREATED };
-        (status, json!({"secret": "svc_made"}).to_string())
+        (status, only("secret", "svc_made").to_string())
     });
-    let key = demo::api_key(&busy_twice, "owner's", json!({})).await.unwrap();
+    let key = demo::api_key(&busy_twice, "owner's", nothing()).await.unwrap();
     assert_eq!(key, "svc_made");
     let keys = keys.lock().clone();
     assert!(keys.len() == 3 && keys.iter().all(|key| *key == keys[0]), "{keys:?}");
 
     let refuses = Router::new().fallback(async || (StatusCode::FORBIDDEN, "{}"));
-    assert!(demo::api_key(&refuses, "owner's", json!({})).await.is_err());
+    assert!(demo::api_key(&refuses, "owner's", nothing()).await.is_err());
 }

@@ -3,18 +3,18 @@
 use serde_json::{Value, json};
 
 use super::reads::{answering, ids, owner, with_token};
-use crate::support::{TestApp, asking};
+use crate::support::{TestApp, asking, new_stop};
 
 /// Requests a payment with this `iban` in its context, which is held; returns the approval's id.
 async fn held(app: &TestApp, api_key: &str, iban: &str) -> String {
     let mut ask = asking(25_000.0, "DE");
     ask["context"]["iban"] = iban.into();
-    let (_, made) = app.client(api_key).post("/api/v1/runtime/evaluate", ask).await;
+    let (_, made) = app.client(api_key).evaluate(ask).await;
     made["approval_id"].as_str().unwrap_or_else(|| panic!("{made:#}")).to_owned()
 }
 
 async fn state(app: &TestApp, id: &str) -> Value {
-    app.owner().get(&format!("/api/v1/approvals/{id}")).await.1["approval"]["state"].clone()
+    app.owner().get_approval(id).await.1["approval"]["state"].clone()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -58,7 +58,7 @@ async fn the_whole_question_is_shown_with_what_is_hidden_in_it() {
     let id = held(&app, &api_key, "DE89\u{202e}4711\u{200b}\u{1b}[2J").await;
     let (code, shown, told) = owner(&app, &format!("approvals show {id} --utc")).await;
     assert_eq!((code, told.as_str()), (0, ""));
-    let (_, read) = app.owner().get(&format!("/api/v1/approvals/{id}")).await;
+    let (_, read) = app.owner().get_approval(&id).await;
     let digest = read["approval"]["request_digest"].as_str().unwrap();
     let (head, question) = shown.split_once(&format!("to be signed as {digest}:\n")).unwrap();
     assert!(question.contains(r#""iban": "DE89\u202e4711\u200b\u001b[2J""#), "{shown}");
@@ -105,7 +105,7 @@ async fn an_approval_asks_first_and_signs_what_was_shown() {
     assert!(shown.contains("\"iban\": \"DE89\"") && told.contains(app.base_url()), "{told}");
     assert!(printed.starts_with(&format!("{id}  approved, 1 of 1")), "{printed}");
     assert!(told.contains(&format!("\"approval_id\": \"{id}\"")), "{told}");
-    let (_, read) = app.owner().get(&format!("/api/v1/approvals/{id}")).await;
+    let (_, read) = app.owner().get_approval(&id).await;
     assert_eq!(read["approval"]["acts"][0]["comment"], "checked");
 
     // The request has been approved: another approval is refused before the prompt.
@@ -166,7 +166,7 @@ async fn a_payment_that_may_be_made_twice_is_a_warning() {
         ask
     };
     let held = async |ask: Value| {
-        let (_, made) = app.client(&api_key).post("/api/v1/runtime/evaluate", ask).await;
+        let (_, made) = app.client(&api_key).evaluate(ask).await;
         made["approval_id"].as_str().unwrap().to_owned()
     };
     let first = held(ask("DE89", "RE-417")).await;
@@ -201,9 +201,8 @@ async fn a_payment_that_may_be_made_twice_is_a_warning() {
     let less = second.clone();
     // Approving a request that would now be denied is refused, because it would only make the
     // request void.
-    let signal = json!({"tenant_id": "svc:tenant:acme", "actor_id": "svc:agent:acme:invoice-bot",
-                        "reason": "pays twice"});
-    assert_eq!(app.owner().post("/api/v1/stop-signals", signal).await.0, 201);
+    let signal = new_stop("svc:agent:acme:invoice-bot", "pays twice");
+    assert_eq!(app.owner().create_stop_signal(signal).await.0, 201);
     let (code, _, told) = owner(&app, &format!("approvals approve {less} --yes")).await;
     assert!(code == 1 && told.contains("would only void it"), "{told}");
     assert_eq!(state(&app, &less).await, "pending");

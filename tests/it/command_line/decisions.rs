@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::reads::{ids, owner, spawn, with_token};
-use crate::support::{TestApp, asking};
+use crate::support::{TestApp, asking, new_tenant};
 
 async fn ask(app: &TestApp, api_key: &str, amount: f64, jurisdiction: &str) -> Value {
-    app.client(api_key).post("/api/v1/runtime/evaluate", asking(amount, jurisdiction)).await.1
+    app.client(api_key).evaluate(asking(amount, jurisdiction)).await.1
 }
 
 fn id(made: &Value) -> &str {
@@ -168,8 +168,8 @@ async fn a_tenant_is_named_only_if_several_can_be_meant() {
     let app = TestApp::seeded().await;
     let api_key = app.demo().await.api_key;
     let denied = ask(&app, &api_key, 12.0, "US").await;
-    let tenant = json!({"name": "Second", "slug": "second"});
-    assert_eq!(app.owner().post("/api/v1/tenants", tenant).await.0, 201);
+    let tenant = new_tenant("Second", "second");
+    assert_eq!(app.owner().create_tenant(tenant).await.0, 201);
     let filter = "--reason-code jurisdiction_unsupported";
     for typed in [
         format!("decisions list {filter} --subject svc:agent:acme:invoice-bot"),

@@ -15,10 +15,9 @@ use tempfile::TempDir;
 use super::run;
 use crate::{
     evidence::{published, sealed},
-    support::{Client, TestApp, asking},
+    support::{Answered, Client, TENANT, TestApp, asking, new_tenant, only},
 };
 
-const TENANT: &str = "svc:tenant:acme";
 const PAGE: &str = include_str!("../../../docs/guides/audit.md");
 
 /// A tenant's exported decisions, with their packs and the service's keys.
@@ -89,8 +88,7 @@ fn verify(file: &Path, jwks: &str, more: &[&str]) -> (i32, String, String) {
 }
 
 async fn decided(client: &Client, amount: f64, place: &str) -> String {
-    let (status, answer) = client.post("/api/v1/runtime/evaluate", asking(amount, place)).await;
-    assert_eq!(status, 200, "{answer:#}");
+    let answer = client.evaluate(asking(amount, place)).await.assert_status(200);
     answer["decision_id"].as_str().unwrap().to_owned()
 }
 
@@ -142,9 +140,8 @@ async fn an_export_is_valid_with_the_keys_alone() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_damaged_file_is_refused_with_the_line() {
     let world = World::new().await;
-    let other = json!({"name": "Other", "slug": "other"});
-    let (status, answer) = world.app.owner().post("/api/v1/tenants", other).await;
-    assert_eq!(status, 201, "{answer:#}");
+    let other = new_tenant("Other", "other");
+    world.app.owner().create_tenant(other).await.assert_status(201);
     let key = world.app.api_key("svc:tenant:other", &["runtime:write"]).await;
     decided(&world.app.client(&key), 5.0, "DE").await;
     let foreign = &exported(&world.app, "svc:tenant:other").await[0];
@@ -265,7 +262,7 @@ async fn a_decision_that_was_removed_is_missed_in_the_log() {
     let keys = jwks["keys"].as_array().unwrap().iter();
     let keys: Vec<&Value> =
         keys.filter(|key| !key["kid"].as_str().unwrap().starts_with("svc-log-")).collect();
-    world.file("jwks.json", &json!({"keys": keys}).to_string());
+    world.file("jwks.json", &only("keys", &keys).to_string());
     let (code, _, told) = world.complete(&whole, &packs.concat());
     assert!(code == 1 && told.contains("--checkpoint-key"), "{told}");
 }
@@ -275,14 +272,12 @@ async fn a_decision_that_was_removed_is_missed_in_the_log() {
 async fn an_auditor_follows_the_page() {
     let app = TestApp::seeded().await;
     app.demo().await;
-    let patch = json!({"auto_seal": true});
-    let (status, changed) = app.owner().patch(&format!("/api/v1/tenants/{TENANT}"), patch).await;
-    assert_eq!(status, 200, "{changed:#}");
+    app.owner().update_tenant(TENANT, only("auto_seal", true)).await.assert_status(200);
     let client = app.client(&app.api_key(TENANT, &["runtime:write", "evidence:read"]).await);
     let begun = Instant::now();
     for (amount, place) in [(1200.0, "DE"), (25_000.0, "DE"), (1200.0, "US")] {
         let id = decided(&client, amount, place).await;
-        while client.get(&format!("/v1/evidence/{id}")).await.0 != 200 {
+        while client.get_evidence(&id).await.0 != 200 {
             assert!(begun.elapsed() < Duration::from_secs(30), "{id} is not sealed");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     faults::process::{Folder, Service},
-    support::{TestApp, asking, http},
+    support::{Answered, Plain, TestApp, asking, http, only},
 };
 
 const VERIFIED: &str = "verified by rfc9421, standard-webhooks/v1";
@@ -38,17 +38,17 @@ async fn seed(app: &TestApp, address: &str, folder: &tempfile::TempDir) {
 }
 
 async fn hold(app: &TestApp, api_key: &str) -> String {
-    let (status, held) =
-        app.client(api_key).post("/api/v1/runtime/evaluate", asking(25_000.0, "DE")).await;
-    assert_eq!((status, &held["decision"]), (200, &json!("require_approval")), "{held:#}");
+    let (status, held) = app.client(api_key).evaluate(asking(25_000.0, "DE")).await;
+    assert_eq!((status, held["decision"].text()), (200, "require_approval"), "{held:#}");
     held["approval_id"].as_str().unwrap().to_owned()
 }
 
 /// Returns the first recorded attempt to deliver to this endpoint.
 async fn first_attempt(app: &TestApp, endpoint_id: &str) -> Value {
-    let path = format!("/api/v1/webhook-endpoints/{endpoint_id}/deliveries");
     for _ in 0..200 {
-        let attempt = app.owner().get(&path).await.1["deliveries"][0]["attempts"][0].clone();
+        let attempt = app.owner().list_webhook_deliveries(endpoint_id, "").await.1["deliveries"][0]
+            ["attempts"][0]
+            .clone();
         if attempt.is_object() {
             return attempt;
         }
@@ -78,9 +78,8 @@ async fn with_nothing_given_it_verifies_the_demonstrations_events() {
 
     // `--json` prints the envelope as it was sent.
     let listening = Listening::start(&[&at[..], &["--json"]].concat());
-    let path = format!("/api/v1/app/approvals/{approval}/approve");
     let approver = app.person("svc:tenant:acme", "approver", "approver@acme.example");
-    assert_eq!(approver.post(&path, json!({})).await.0, 200);
+    assert_eq!(approver.approve_approval(&approval).await.0, 200);
     let line = listening.line("svc.decision.approved");
     let event: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(event["tenant_id"], "svc:tenant:acme");
@@ -95,8 +94,7 @@ async fn after_a_rotation_it_asks_for_the_new_secret() {
     let (api_key, folder) = demonstration(&app, &address).await;
     let id = Webhook::read(folder.path()).unwrap().endpoint_id;
     let path = format!("/api/v1/webhook-endpoints/{id}:rotate-secret");
-    let (status, rotated) = app.owner().post(&path, json!({"overlap_seconds": 0})).await;
-    assert_eq!(status, 200, "{rotated:#}");
+    let rotated = app.owner().post(&path, only("overlap_seconds", 0)).await.assert_status(200);
     let at = ["--listen", &address, "--data-dir", folder.path().to_str().unwrap()];
     let listening = Listening::start(&[&at[..], &["--accept", "standard-webhooks/v1"]].concat());
     hold(&app, &api_key).await;
@@ -136,8 +134,7 @@ async fn the_demonstrations_secret_is_kept_for_its_owner_and_found_again() {
     assert_eq!(endpoints().await.len(), 1);
     assert_ne!(secret().unwrap(), first);
     let id = made["id"].as_str().unwrap();
-    let path_of_one = format!("/api/v1/webhook-endpoints/{id}");
-    assert_eq!(app.owner().call("DELETE", &path_of_one, None, &[]).await.0, 200);
+    assert_eq!(app.owner().delete_webhook_endpoint(id).await.0, 200);
     seed(&app, "127.0.0.1:9", &folder).await;
     assert_eq!((secret(), endpoints().await.len()), (None, 1));
 }
@@ -149,14 +146,13 @@ async fn a_wrong_secret_is_said_and_answered_401() {
     let wrong = format!("whsec_{}", STANDARD.encode([7; 32]));
     let listening = Listening::start(&["--listen", "127.0.0.1:0", "--secret", &wrong]);
     let body = json!({"tenant_id": "svc:tenant:acme", "url": listening.url()});
-    let (status, made) = app.owner().post("/api/v1/webhook-endpoints", body).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = app.owner().create_webhook_endpoint(body).await.assert_status(201);
     hold(&app, &api_key).await;
     let line = listening.line("svc.decision.requires_approval");
     let why = "NOT VERIFIED: standard-webhooks/v1: the signature does not match the request";
     assert!(line.contains(why) && !line.contains("whsec_"), "{line}");
     let attempt = first_attempt(&app, made["webhook_endpoint"]["id"].as_str().unwrap()).await;
-    assert_eq!((&attempt["status"], &attempt["error_class"]), (&json!(401), &json!("http")));
+    assert_eq!((attempt["status"].number(), attempt["error_class"].text()), (401, "http"));
 }
 
 /// Returns the headers of a delivery that is signed with this secret by the suite
@@ -283,7 +279,7 @@ async fn a_development_server_has_the_endpoint_and_is_quiet_while_nobody_listens
     let folder = Folder::new("listen");
     let service = Service::start(&folder);
     let listen = service.client.base.strip_prefix("http://").unwrap();
-    let (status, _) = service.client.post("/api/v1/runtime/evaluate", asking(25_000.0, "DE")).await;
+    let (status, _) = service.client.evaluate(asking(25_000.0, "DE")).await;
     assert_eq!(status, 200);
     let kept = Webhook::read(folder.path()).unwrap();
     assert_eq!(kept.url, "http://127.0.0.1:4000/");
@@ -296,7 +292,7 @@ async fn a_development_server_has_the_endpoint_and_is_quiet_while_nobody_listens
     assert_eq!(code, 0, "{told}");
     let list: Value = serde_json::from_str(&printed).unwrap();
     let endpoint = &list["webhook_endpoints"][0];
-    assert_eq!((&endpoint["url"], &endpoint["state"]), (&json!(kept.url), &json!("active")));
+    assert_eq!((&endpoint["url"], endpoint["state"].text()), (&json!(kept.url), "active"));
     // Waits for the first two attempts. They may reach another process at the endpoint's address.
     tokio::time::sleep(Duration::from_secs(8)).await;
     let log = service.logged();

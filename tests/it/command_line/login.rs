@@ -3,10 +3,10 @@
 use std::{os::unix::fs::MetadataExt, path::Path};
 
 use authority_process::clock::Clock;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::reads::spawn;
-use crate::support::{TestApp, Wishes, provider::Provider};
+use crate::support::{Plain, TestApp, Wishes, only, provider::Provider};
 
 /// Returns the output of `typed` for a user with this configuration folder.
 async fn at_home(home: &Path, typed: &str) -> (i32, String, String) {
@@ -50,7 +50,7 @@ async fn a_person_logs_in_by_a_code_and_stays_logged_in() {
     assert_eq!(provider.grants("refresh_token").len(), 1);
     let (_, printed, _) = at_home(home.path(), "whoami --json").await;
     let who: Value = serde_json::from_str(&printed).unwrap();
-    assert_eq!((&who["role"], &who["who"]), (&json!("approver"), &json!("approver@acme.example")));
+    assert_eq!((who["role"].text(), who["who"].text()), ("approver", "approver@acme.example"));
     // The service refuses operations that the user's role does not permit. No output shows the
     // token.
     let (code, printed, told) = at_home(home.path(), "tenants list").await;
@@ -69,7 +69,7 @@ async fn a_person_logs_in_by_a_code_and_stays_logged_in() {
     let (code, _, told) = at_home(home.path(), &format!("login --fresh --url {url}")).await;
     assert_eq!(code, 0, "{told}");
     let asked = &provider.asked("/device")[1];
-    assert_eq!((&asked["prompt"], &asked["max_age"]), (&json!("login"), &json!("0")));
+    assert_eq!((asked["prompt"].text(), asked["max_age"].text()), ("login", "0"));
 
     let (code, printed, told) = at_home(home.path(), "logout").await;
     assert_eq!((code, printed), (0, format!("logged out of {url}/\n")));
@@ -97,7 +97,7 @@ async fn who_is_not_logged_in_is_told_so_and_a_logout_says_what_it_could_not() {
     let (url, issuer) = ("https://a.example/", provider.issuer());
     let typed = format!("login --url {url} --issuer {issuer} --client-id cli");
     assert_eq!(at_home(home.path(), &typed).await.0, 0);
-    provider.behaves(|provider| provider.metadata = json!({"revocation_endpoint": null}));
+    provider.behaves(|provider| provider.metadata = only("revocation_endpoint", Value::Null));
     let (code, printed, told) = at_home(home.path(), "logout").await;
     assert_eq!((code, printed), (0, format!("logged out of {url}\n")));
     assert!(told.contains("not revoked") && told.contains("revocation_endpoint"), "{told}");

@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::reads::{answering, ids, owner};
-use crate::support::{TestApp, asking};
+use crate::support::{Answered, TestApp, asking, only};
 
 const LOWER: &str = "@id(\"payment-threshold\")\n@reason(\"approval_threshold_breach\")\n\
     @decision(\"require_approval\")\n@approvals(\"1\")\n\
@@ -16,7 +16,7 @@ async fn a_policy_is_checked_compared_tried_and_put_in_force() {
     let app = TestApp::seeded().await;
     let api_key = app.demo().await.api_key;
     let agent = app.client(&api_key);
-    let (_, allowed) = agent.post("/api/v1/runtime/evaluate", asking(12.0, "DE")).await;
+    let (_, allowed) = agent.evaluate(asking(12.0, "DE")).await;
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -49,9 +49,7 @@ async fn a_policy_is_checked_compared_tried_and_put_in_force() {
     assert_eq!(ids(&table), [allowed["decision_id"].as_str().unwrap()]);
     assert!(table.contains("require_approval: approval_threshold_breach"), "{table}");
 
-    let path = format!("/api/v1/policies/{id}");
-    let (status, changed) = app.owner().patch(&path, json!({"cedar": LOWER})).await;
-    assert_eq!(status, 200, "{changed:#}");
+    app.owner().update_policy(&id, only("cedar", LOWER)).await.assert_status(200);
     let typed = format!("policies activate {id} --reason Agreed");
     let (code, _, told) = answering(&app, &typed, "n\n").await;
     assert!(code == 1 && told.contains("decimal(\"10.00\")"), "{told}");
@@ -60,7 +58,7 @@ async fn a_policy_is_checked_compared_tried_and_put_in_force() {
         told.split_once("Activate version 2 of `Payment threshold` on http://127").unwrap();
     assert!(before.contains("1 of 1 decisions would change:"), "{told}");
     assert!(before.contains("require_approval: approval_threshold_breach"), "{told}");
-    let (_, still) = agent.post("/api/v1/runtime/evaluate", asking(13.0, "DE")).await;
+    let (_, still) = agent.evaluate(asking(13.0, "DE")).await;
     assert_eq!(still["decision"], "allow", "{still:#}");
     let (code, printed, told) = answering(&app, &typed, "y\n").await;
     assert_eq!((code, printed), (0, format!("{id}  active, version 2\n")), "{told}");
@@ -68,15 +66,15 @@ async fn a_policy_is_checked_compared_tried_and_put_in_force() {
     let (code, printed, told) = answering(&app, &format!("policies activate {id}"), "").await;
     assert_eq!((code, printed.as_str()), (0, ""), "{told}");
     assert!(told.contains("version 2 is already active") && !told.contains("[y/N]"), "{told}");
-    let (_, found) = app.owner().get(&path).await;
+    let (_, found) = app.owner().get_policy(&id).await;
     assert_eq!(found["policy"]["activation_reason"], "Agreed", "{found:#}");
-    let (_, held) = agent.post("/api/v1/runtime/evaluate", asking(14.0, "DE")).await;
+    let (_, held) = agent.evaluate(asking(14.0, "DE")).await;
     assert_eq!(held["decision"], "require_approval", "{held:#}");
 
     // A policy with a misspelt target applies to no request.
     let policy = json!({"tenant_id": "svc:tenant:acme", "regime": "internal", "name": "Misspelt",
                         "state": "draft", "cedar": LOWER, "applies_to": ["action:paymnt.execute"]});
-    let (_, made) = app.owner().post("/api/v1/policies", policy).await;
+    let (_, made) = app.owner().create_policy(policy).await;
     let id = made["policy"]["id"].as_str().unwrap();
     let (_, _, told) = answering(&app, &format!("policies activate {id}"), "n\n").await;
     let (before, _) = told.split_once("[y/N]").unwrap();
@@ -94,9 +92,7 @@ async fn a_version_is_observed_and_no_longer_observed() {
     let app = TestApp::seeded().await;
     let (_, table, _) = owner(&app, "policies list --tenant acme").await;
     let id = ids(&table)[0].to_owned();
-    let path = format!("/api/v1/policies/{id}");
-    let (status, changed) = app.owner().patch(&path, json!({"cedar": LOWER})).await;
-    assert_eq!(status, 200, "{changed:#}");
+    app.owner().update_policy(&id, only("cedar", LOWER)).await.assert_status(200);
 
     let (code, printed, told) = owner(&app, &format!("policies observe {id} 2")).await;
     assert_eq!((code, printed), (0, format!("{id}  version 2 is observing\n")), "{told}");

@@ -7,7 +7,7 @@ use authority_store::{embedded::LOGIN, migrate};
 use serde_json::{Value, json};
 
 use super::{run, run_with_input};
-use crate::support::{TestApp, Wishes, database::Database, redacted_text};
+use crate::support::{Plain, TestApp, Wishes, database::Database, redacted_text};
 
 /// Returns the output of `typed`, run against `app` with `token`.
 pub(super) async fn with_token(app: &TestApp, token: &str, typed: &str) -> (i32, String, String) {
@@ -85,7 +85,7 @@ async fn a_record_is_shown_whole_by_id_or_slug() {
     assert_eq!(shown, owner(&app, "tenants show svc:tenant:acme").await.1);
     let (_, printed, _) = owner(&app, "tenants show acme --json").await;
     let body: Value = serde_json::from_str(&printed).unwrap();
-    assert_eq!((&body["ok"], &body["tenant"]["slug"]), (&json!(true), &json!("acme")));
+    assert_eq!((body["ok"].as_bool(), body["tenant"]["slug"].text()), (Some(true), "acme"));
     assert_eq!(printed.lines().count(), 1);
 
     for group in ["principals", "policies"] {
@@ -104,7 +104,7 @@ async fn a_record_is_shown_whole_by_id_or_slug() {
     let ask = json!({"subject": "svc:agent:acme:invoice-bot", "action": "payment.execute",
         "purpose": "invoice-settlement",
         "context": {"amount": 12, "currency": "EUR", "jurisdiction": "DE"}});
-    let (_, made) = app.client(&demo.api_key).post("/api/v1/runtime/evaluate", ask).await;
+    let (_, made) = app.client(&demo.api_key).evaluate(ask).await;
     let id = made["decision_id"].as_str().unwrap();
     let (code, shown, _) = owner(&app, &format!("decisions show {id}")).await;
     assert_eq!(code, 0);

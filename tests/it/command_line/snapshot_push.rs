@@ -12,28 +12,25 @@ use authority_crypto::{Algorithm, Pair};
 use serde_json::{Value, json};
 
 use super::{reads::spawn, run};
-use crate::support::TestApp;
+use crate::support::{Answered, Plain, TENANT, TestApp, new_api_key, nothing};
 
-const TENANT: &str = "svc:tenant:acme";
 const ANCHOR: &str = "svc:ent:acme:reality_anchor:1";
 
 /// Creates an anchor with this source.
 async fn anchor(app: &TestApp, source: Value) -> String {
     let owner = app.owner();
-    let (_, people) = owner.get("/api/v1/principals?principal_class=human").await;
+    let (_, people) = owner.list_principals("principal_class=human").await;
     let body = json!({
         "tenant_id": TENANT, "anchor_type": "external_source_of_truth", "display_name": "Rates",
         "authority": {"owner_entity_id": people["principals"][0]["id"]}, "source": source,
     });
-    let (status, made) = owner.post("/api/v1/reality-anchors", body).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = owner.create_reality_anchor(body).await.assert_status(201);
     made["reality_anchor"]["id"].as_str().unwrap().to_owned()
 }
 
 /// Creates an API key that may push snapshots; returns its id and its secret.
 async fn feeder(app: &TestApp) -> (String, String) {
-    let body = json!({"tenant_id": TENANT, "label": "feeder", "scopes": ["reality:write"]});
-    let (_, made) = app.owner().post("/api/v1/api-keys", body).await;
+    let (_, made) = app.owner().create_api_key(new_api_key("feeder", &["reality:write"])).await;
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     (text(&made["api_key"]["id"]), text(&made["secret"]))
 }
@@ -97,7 +94,7 @@ async fn a_feeder_brings_what_the_source_signed() {
         assert_eq!(made["sampled_at"], format!("2026-01-0{}T15:00:00.500000Z", n + 1));
         assert_eq!(made["valid_until"], format!("2026-01-0{}T17:00:00.500000Z", n + 2));
         assert_eq!(made["observations"][0], json!({"path": "/rates/USD", "value": 1.1512}));
-        assert_eq!(made["tags"], json!(["eur"]));
+        assert_eq!(made["tags"].texts(), ["eur"]);
     }
     // The owner's snapshots must also be signed. Pushing the same snapshot again is refused.
     let (code, _, told) = push(&app, app.owner_token(), &from).await;
@@ -113,7 +110,7 @@ async fn a_feeder_brings_what_the_source_signed() {
 async fn the_owner_brings_reference_rates_and_refusals_name_flags() {
     let app = TestApp::seeded().await;
     app.demo().await;
-    let anchor = anchor(&app, json!({})).await;
+    let anchor = anchor(&app, nothing()).await;
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let rates = root.join("examples/reference-rates/eurofxref-example.xml");
     let from = ["--anchor", &anchor, "--from", rates.to_str().unwrap()];
@@ -166,7 +163,7 @@ fn what_is_fetched_has_a_limit_and_stays_on_https() {
     let (code, sent, told) = dry(&answer("200 OK", body));
     assert_eq!((code, told.as_str()), (0, ""));
     let sent: Value = serde_json::from_str(&sent).unwrap();
-    assert_eq!((&sent["tenant_id"], &sent["anchor_id"]), (&json!(TENANT), &json!(ANCHOR)));
+    assert_eq!((sent["tenant_id"].text(), sent["anchor_id"].text()), (TENANT, ANCHOR));
     assert_eq!(sent["observations"], json!([{"path": "/a", "value": 1}]));
     let hash = hex::encode(authority_crypto::sha256(body.as_bytes()));
     assert_eq!(sent["content_hash"], format!("sha256:{hash}"));

@@ -1,12 +1,12 @@
 //! `stop`, `quarantine`, `release`, `delegations revoke`: show the impact and require a confirmation.
 
 use super::reads::{answering, ids, owner, with_token};
-use crate::support::{TestApp, asking};
+use crate::support::{Members, TestApp, asking, new_principal, new_tenant};
 
 const BOT: &str = "svc:agent:acme:invoice-bot";
 
 async fn decision(app: &TestApp, api_key: &str) -> String {
-    let (_, made) = app.client(api_key).post("/api/v1/runtime/evaluate", asking(12.0, "DE")).await;
+    let (_, made) = app.client(api_key).evaluate(asking(12.0, "DE")).await;
     format!("{}: {}", made["decision"].as_str().unwrap(), made["reason_code"].as_str().unwrap())
 }
 
@@ -79,15 +79,14 @@ async fn an_agents_name_is_enough_and_an_unknown_one_is_refused_before_asking() 
         assert!(told.contains("principals list --principal-class agent --url http"), "{told}");
     }
     // Two tenants have an agent of this name, and the owner must give the full id.
-    let other = serde_json::json!({"name": "Other", "slug": "other"});
-    assert_eq!(app.owner().post("/api/v1/tenants", other).await.0, 201);
+    let other = new_tenant("Other", "other");
+    assert_eq!(app.owner().create_tenant(other).await.0, 201);
     let (status, made) = app
         .owner()
-        .post(
-            "/api/v1/principals",
-            serde_json::json!({
-        "tenant_id": "svc:tenant:other", "principal_class": "agent", "name": "invoice-bot",
-        "display_name": "Invoices"}),
+        .create_principal(
+            new_principal("agent", "Invoices")
+                .with("tenant_id", "svc:tenant:other")
+                .with("name", "invoice-bot"),
         )
         .await;
     assert!(status < 300, "{made:#}");

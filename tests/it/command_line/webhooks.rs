@@ -8,15 +8,14 @@ use super::{
     reads::{ids, owner, spawn, with_token},
     receiver::{Listening, free},
 };
-use crate::support::{TestApp, asking};
+use crate::support::{Answered, TestApp, asking};
 
 /// Creates an endpoint at this address that gives up a delivery after a second; returns its id and
 /// secret.
 async fn endpoint(app: &TestApp, address: &str) -> (String, String) {
     let body = json!({"tenant_id": "svc:tenant:acme", "url": format!("http://{address}/"),
                       "retry_policy": {"schedule_seconds": [1], "jitter": 0.0}});
-    let (status, made) = app.owner().post("/api/v1/webhook-endpoints", body).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = app.owner().create_webhook_endpoint(body).await.assert_status(201);
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     (text(&made["webhook_endpoint"]["id"]), text(&made["secret"]))
 }
@@ -24,7 +23,7 @@ async fn endpoint(app: &TestApp, address: &str) -> (String, String) {
 /// Makes a request that is held. Each call needs another amount, because repeated requests cause no
 /// event.
 async fn hold(app: &TestApp, api_key: &str, amount: f64) {
-    let held = app.client(api_key).post("/api/v1/runtime/evaluate", asking(amount, "DE")).await;
+    let held = app.client(api_key).evaluate(asking(amount, "DE")).await;
     assert_eq!(held.1["decision"], "require_approval", "{:#}", held.1);
 }
 
@@ -159,7 +158,7 @@ async fn a_tenants_admin_and_an_api_key_have_the_same_commands() {
     app.demo().await;
     let (id, secret) = endpoint(&app, &free()).await;
     let body = json!({"tenant_id": "svc:tenant:acme", "url": "https://hooks.example.com/"});
-    app.owner().post("/api/v1/webhook-endpoints", body).await;
+    app.owner().create_webhook_endpoint(body).await;
     let admin = app.member_token("svc:tenant:acme", "admin");
     let key = app.api_key("svc:tenant:acme", &["webhooks:write"]).await;
     for token in [&admin, &key] {

@@ -4,7 +4,7 @@ use authority_api::error::ErrorCode;
 use serde_json::{Value, json};
 
 use super::document;
-use crate::support::{TestApp, asking, redacted};
+use crate::support::{Plain, TestApp, asking, redacted};
 
 /// Checks a value against a schema. Supports only the keywords that the document uses.
 #[track_caller]
@@ -148,7 +148,7 @@ async fn servers_versions_and_codes_are_the_services_own() {
     let words: Vec<_> = ErrorCode::ALL.iter().map(|code| code.word()).collect();
     assert_eq!(whole["components"]["schemas"]["ErrorWord"]["enum"], json!(words));
     let decision = &whole["components"]["schemas"]["EvaluateResponse"]["properties"]["decision"];
-    assert_eq!(decision["enum"], json!(["allow", "require_approval", "deny"]));
+    assert_eq!(decision["enum"].texts(), ["allow", "require_approval", "deny"]);
     let evaluate = &whole["paths"]["/api/v1/runtime/evaluate"]["post"]["responses"]["200"];
     let shown = &evaluate["content"]["application/json"]["example"]["obligations"];
     assert_eq!(*shown, json!(["audit.emit"]), "the example of a list has one item");
@@ -186,7 +186,7 @@ async fn events_are_described_as_they_are_sent() {
     assert!(sent["id"]["description"].as_str().unwrap().contains("`sequence`"));
     // If the message has no such field, the whole message is the data of a server-sent event.
     let exported = named(&content("/api/v1/app/decisions:export")["text/event-stream"]["schema"]);
-    assert_eq!(exported["required"], json!(["data"]), "{exported:#}");
+    assert_eq!(exported["required"].texts(), ["data"], "{exported:#}");
 }
 
 /// In a request, null means that the field is absent. The schema permits null exactly where the
@@ -206,7 +206,7 @@ async fn null_is_absence_where_the_schema_says_so() {
         let allowed = fits(&Value::Null, inner, &whole).is_ok();
         assert_eq!(status == 200, allowed, "{member}: {answer:#}");
     }
-    assert_eq!(evaluate["properties"]["explain"]["type"], json!(["boolean", "null"]));
+    assert_eq!(evaluate["properties"]["explain"]["type"].texts(), ["boolean", "null"]);
     let authorize = schema("AuthorizeRequestInput");
     assert!(fits(&Value::Null, &authorize["properties"]["actor"], &whole).is_err());
     let patch = schema("TenantPatch");
@@ -289,10 +289,10 @@ async fn an_unknown_tenant_and_a_future_revision_are_the_callers_fault() {
     let key = app.client(&app.api_key("svc:tenant:acme", &["runtime:write"]).await);
     let evaluate = "/api/v1/runtime/evaluate";
     let mut stranger = asking(1.0, "DE");
-    stranger["subject"] = json!("svc:agent:nobody:bot");
+    stranger["subject"] = "svc:agent:nobody:bot".into();
     let (status, answer) = app.owner().post(evaluate, stranger.clone()).await;
-    assert_eq!((status, &answer["details"][0]["field"]), (400, &json!("subject")), "{answer:#}");
-    stranger["at_least_revision"] = json!(1_000_000);
+    assert_eq!((status, answer["details"][0]["field"].text()), (400, "subject"), "{answer:#}");
+    stranger["at_least_revision"] = 1_000_000.into();
     assert_eq!(app.owner().post(evaluate, stranger).await.0, 400);
     let body = json!({"actor": {"entity_id": "svc:agent:nobody:bot"}, "action": "payment.execute"});
     let (status, answer) = app.owner().post("/v1/runtime/authorize", body).await;
@@ -300,12 +300,12 @@ async fn an_unknown_tenant_and_a_future_revision_are_the_callers_fault() {
     assert_eq!((status, &answer["details"][0]["field"]), (400, &field), "{answer:#}");
     for client in [&key, &app.owner()] {
         let mut future = asking(1.0, "DE");
-        future["at_least_revision"] = json!(1_000_000);
+        future["at_least_revision"] = 1_000_000.into();
         let (status, answer) = client.post(evaluate, future).await;
         let field = json!("at_least_revision");
         assert_eq!((status, &answer["details"][0]["field"]), (400, &field), "{answer:#}");
         let mut simulated = asking(1.0, "DE");
-        simulated["at_least_revision"] = json!(1_000_000);
+        simulated["at_least_revision"] = 1_000_000.into();
         let body = json!({ "request": simulated });
         let (status, answer) = app.owner().post("/v1/decisions:simulate", body).await;
         assert_eq!(status, 400, "{answer:#}");

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::support::TestApp;
+use crate::support::{Plain, TestApp};
 
 /// Returns the first JSON object of a documentation page that begins with this text.
 #[track_caller]
@@ -52,7 +52,7 @@ async fn the_example_delegates_on_the_demonstrations_delegation() {
         json!({"field": field, "problem": format!("is unbounded where the parent's is {what}: \
             {value}; it is not inherited, so give this or less")})
     };
-    assert_eq!((status, &refused["error"]), (409, &json!("delegation_exceeds_parent")));
+    assert_eq!((status, refused["error"].text()), (409, "delegation_exceeds_parent"));
     assert_eq!(
         refused["details"],
         json!([

@@ -13,10 +13,9 @@ use serde_json::{Map, Value, json};
 use super::{document, ok::begins_with_ok};
 use crate::{
     programme::dns::DnsServer,
-    support::{Client, TestApp, Wishes, asking},
+    support::{Client, TENANT, TestApp, Wishes, asking},
 };
 
-const TENANT: &str = "svc:tenant:acme";
 const BOT: &str = "svc:agent:acme:invoice-bot";
 const ADMIN: &str = "admin@acme.example";
 
@@ -174,12 +173,12 @@ impl World {
             "/api/v1/app/delegations" => body["parent_id"] = json!(self.known["held"]),
             // An admin creates and grants only MCP servers.
             "/api/v1/app/external-apps" => {
-                body["connector_kind"] = json!("mcp");
+                body["connector_kind"] = "mcp".into();
                 body["mcp"] = json!({"slug": "team-crm"});
             }
             "/api/v1/app/relationships/uses" => {
                 body["used_id"] = json!(self.mcp_server("granted").await);
-                body["used_kind"] = json!("external_app");
+                body["used_kind"] = "external_app".into();
             }
             _ if path.ends_with("/pin") => {
                 body["definition_digest"] = json!(self.known["definition_digest"]);

@@ -99,6 +99,6 @@ async fn twins_of_an_operation_differ_by_ok_alone() {
     let (_, with_ok) = admin.get(&format!("/api/v1/app/webhook-endpoints/{id}")).await;
     let mut expected = json!({"ok": true});
     expected.as_object_mut().unwrap().extend(plain.as_object().unwrap().clone());
-    assert_eq!(plain["webhook_endpoint"]["id"], json!(id), "{plain:#}");
+    assert_eq!(plain["webhook_endpoint"]["id"], id, "{plain:#}");
     assert_eq!(with_ok, expected);
 }

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, env, fs};
 use serde_json::{Value, json};
 
 use super::document;
-use crate::support::TestApp;
+use crate::support::{Plain, TestApp};
 
 const LIST: &str = "openapi/operations.txt";
 
@@ -90,7 +90,7 @@ async fn each_list_has_a_count_or_says_that_it_has_none() {
         {
             without += 1;
             let (status, answer) = app.owner().get(&format!("{path}?count=true")).await;
-            assert_eq!((status, &answer["details"][0]["field"]), (400, &json!("count")), "{path}");
+            assert_eq!((status, answer["details"][0]["field"].text()), (400, "count"), "{path}");
         }
     }
     assert!(without >= 5, "{without}");
@@ -109,7 +109,7 @@ async fn a_tenant_that_is_always_needed_is_a_required_parameter() {
         let tenant = parameters.filter(|one| one["name"] == "tenant_id" && one["in"] == "query");
         for parameter in tenant {
             if operation["security"] != json!([{"owner": []}]) {
-                assert_eq!(parameter["required"], json!(false), "{path}");
+                assert_eq!(parameter["required"], false, "{path}");
                 continue;
             }
             let mut filled = path.replace("{id}", "svc:endpoint:1");

@@ -5,9 +5,8 @@ use prost::Message;
 use serde_json::{Value, json};
 use tonic::Code;
 
-use crate::support::{Client, TestApp, Wishes, asking, wire::Caller};
+use crate::support::{Client, Plain, TENANT, TestApp, Wishes, asking, wire::Caller};
 
-const TENANT: &str = "svc:tenant:acme";
 const AGENTS: &str = "/api/v1/app/principals?principal_class=agent";
 const RPC: &str = "/authority.registry.v1.PrincipalService/ListPrincipals";
 
@@ -27,7 +26,7 @@ fn items(page: &Value) -> Vec<Value> {
 #[track_caller]
 fn is_refused((status, refused): (u16, Value), what: &str) {
     let fault = &refused["details"][0];
-    assert_eq!((status, &fault["field"]), (400, &json!("page_token")), "{what}: {refused:#}");
+    assert_eq!((status, fault["field"].text()), (400, "page_token"), "{what}: {refused:#}");
     let problem = fault["problem"].as_str().unwrap();
     assert!(problem.contains("leave it out to start again"), "{what}: {problem}");
 }

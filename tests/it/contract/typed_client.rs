@@ -3,9 +3,7 @@
 use authority_client::{Base, Client, Error, SURFACE, Surface};
 use serde_json::{Value, json};
 
-use crate::support::TestApp;
-
-const TENANT: &str = "svc:tenant:acme";
+use crate::support::{TENANT, TestApp};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_credential_calls_the_paths_of_its_surface() {

@@ -93,7 +93,7 @@ async fn a_member_that_is_not_known_is_never_dropped_from_what_is_decided() {
     let client = app.client(&key);
     let mut body = asking(10.0, "DE");
     assert_eq!(client.post("/api/v1/runtime/evaluate", body.clone()).await.0, 200);
-    body["on_whom"] = json!("x");
+    body["on_whom"] = "x".into();
     assert_eq!(client.post("/api/v1/runtime/evaluate", body).await.0, 400);
 }
 

@@ -82,14 +82,19 @@ fn the_policy_on_the_page_holds_for_two() {
 }
 
 /// Returns the forbid statements of a text, even if they are quoted in JSON, in a comment or for a
-/// shell.
-fn forbids(text: &str) -> Vec<String> {
-    let plain = text.replace("\\n", "\n").replace("\\\"", "\"");
+/// shell. The text of a policy itself is not quoted.
+fn forbids(text: &str, is_policy: bool) -> Vec<String> {
+    let unquoted = || text.replace("\\n", "\n").replace("\\\"", "\"");
+    let plain = if is_policy { text.to_owned() } else { unquoted() };
     let begins = plain.match_indices("forbid").map(|(place, _)| place);
     let texts = begins.filter_map(|place| {
         let rest = plain.get(place..)?;
-        let scope = rest.trim_start_matches("forbid").trim_start().starts_with("(principal");
-        let end = rest.find(';')?;
+        let scope = rest.trim_start_matches("forbid").trim_start().strip_prefix('(')?;
+        let scope = scope.trim_start().starts_with("principal");
+        // A pattern may contain a semicolon.
+        let (end, _) = rest.match_indices(';').find(|(end, _)| {
+            rest.get(..*end).is_some_and(|before| before.trim_end().ends_with(['}', ')']))
+        })?;
         scope.then(|| rest.get(..=end).unwrap_or_default().to_owned())
     });
     texts.collect()
@@ -102,6 +107,9 @@ fn files(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
     }
 }
 
+/// Its comment names the calls that escape: those that name no file.
+const OF_NAMED_FILES: &str = "crates/console/src/policies/starts/code_secrets.cedar";
+
 #[test]
 fn nobody_escapes_a_policy_that_we_show() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -112,7 +120,12 @@ fn nobody_escapes_a_policy_that_we_show() {
     let mut found = 0;
     for path in shown {
         let Ok(text) = fs::read_to_string(&path) else { continue };
-        for forbid in forbids(&text) {
+        let of_files = path.ends_with(OF_NAMED_FILES);
+        let is_policy = path.extension().is_some_and(|extension| extension == "cedar");
+        for forbid in forbids(&text, is_policy) {
+            if of_files && !forbid.contains("arguments has command") {
+                continue;
+            }
             let faults = validate(&forbid, &Surroundings::default(), &Known::default());
             let escapes = faults.iter().any(|one| one.problem.contains("escapes this forbid"));
             assert!(!escapes, "{}: {forbid}", path.display());

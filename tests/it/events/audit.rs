@@ -15,14 +15,17 @@ use tempfile::TempDir;
 
 use super::{
     delivery::{Answer, Receiver},
-    log::{AGENT, TENANT, decided, events, made},
+    log::{AGENT, TENANT, decided, events},
 };
 use crate::{
     evidence::{
         log::{checkpoint, restore},
         sealed,
     },
-    support::{Client, TestApp, Wishes},
+    support::{
+        Answered, CHECKPOINT, Client, Members, Plain, SEAL_DECISION, TestApp, Wishes, new_stop,
+        only,
+    },
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -115,12 +118,12 @@ async fn reached(
 }
 
 async fn stream(app: &TestApp, body: Value) -> String {
-    made(&app.owner(), "/api/v1/audit-streams", "audit_stream", body).await
+    let body = body.with("tenant_id", TENANT);
+    app.owner().create_audit_stream(body).await.assert_made("audit_stream")
 }
 
 async fn stopped(app: &TestApp) -> String {
-    let stop = json!({"actor_id": AGENT, "reason": "x"});
-    made(&app.owner(), "/api/v1/stop-signals", "stop_signal", stop).await
+    app.owner().create_stop_signal(new_stop(AGENT, "x")).await.assert_made("stop_signal")
 }
 
 /// The sink receives the whole log with each decision, byte for byte and in order, and the
@@ -135,8 +138,7 @@ async fn nats_has_every_event_in_order_and_the_checkpoints() {
     let id = stream(&app, json!({"sink": "nats", "target": "audit.acme"})).await;
     let sealed = decided(&client, 10.0, "DE").await;
     decided(&client, 10.0, "US").await;
-    let seal = json!({"decision_id": sealed});
-    assert_eq!(app.owner().post("/v1/evidence/seal", seal).await.0, 200);
+    assert_eq!(app.owner().seal_decision(&sealed).await.0, 200);
     let begun = Instant::now();
     let log = loop {
         let log = events(&app).await;
@@ -158,12 +160,12 @@ async fn nats_has_every_event_in_order_and_the_checkpoints() {
     let checkpoints = reached(&context, "audit.acme.checkpoint.acme", 1).await;
     let checkpoint: Value = serde_json::from_slice(&checkpoints[0].1).unwrap();
     assert_eq!(
-        (&checkpoint["kind"], &checkpoint["tenant_id"]),
-        (&json!("svc.log.checkpoint.v1"), &json!(TENANT))
+        (checkpoint["kind"].text(), checkpoint["tenant_id"].text()),
+        ("svc.log.checkpoint.v1", TENANT)
     );
-    let (_, newest) = app.owner().text("GET", "/v1/log/acme/checkpoint", None).await;
+    let (_, newest) = app.owner().text("GET", CHECKPOINT, None).await;
     assert_eq!(checkpoint["checkpoint"], json!(newest));
-    let (_, shown) = app.owner().get(&format!("/api/v1/audit-streams/{id}")).await;
+    let (_, shown) = app.owner().get_audit_stream(&id).await;
     assert_eq!(shown["audit_stream"]["cursor"], json!(log.len().to_string()), "{shown:#}");
 }
 
@@ -186,8 +188,7 @@ async fn a_sink_that_comes_back_gets_all_and_a_sealed_stream_none() {
         .map(|(_, body)| serde_json::from_slice::<Value>(body).unwrap()["subject_ref"].clone())
         .collect();
     assert_eq!(subjects, stops);
-    let path = format!("/api/v1/audit-streams/{id}");
-    assert_eq!(app.owner().patch(&path, json!({"state": "sealed"})).await.0, 200);
+    assert_eq!(app.owner().update_audit_stream(&id, only("state", "sealed")).await.0, 200);
     stopped(&app).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(stored(&context, "audit.stops").await.len(), 2);
@@ -198,19 +199,18 @@ async fn what_a_stream_cannot_do_is_refused_by_name() {
     let app = TestApp::seeded().await;
     app.demo().await;
     for (body, field) in [
-        (json!({"sink": "nats"}), "target"),
+        (only("sink", "nats"), "target"),
         (json!({"sink": "nats", "target": "audit.*"}), "target"),
-        (json!({"sink": "webhook"}), "target"),
+        (only("sink", "webhook"), "target"),
         (json!({"sink": "webhook", "target": "http://192.0.2.1/x"}), "target"),
         (json!({"sink": "webhook", "target": "https://user@example.org/"}), "target"),
         (json!({"filter": {"types": []}}), "filter.types"),
         (json!({"filter": {"event_types": ["svc.none"]}}), "filter.event_types"),
         (json!({"filter": {"filter": "data.none == 1"}}), "filter.filter"),
     ] {
-        let mut body = body;
-        body["tenant_id"] = json!(TENANT);
-        let (status, refused) = app.owner().post("/api/v1/audit-streams", body).await;
-        assert_eq!((status, &refused["details"][0]["field"]), (400, &json!(field)), "{refused:#}");
+        let body = body.with("tenant_id", TENANT);
+        let (status, refused) = app.owner().create_audit_stream(body).await;
+        assert_eq!((status, refused["details"][0]["field"].text()), (400, field), "{refused:#}");
     }
 }
 
@@ -226,7 +226,7 @@ async fn a_webhook_gets_every_event_in_order_and_signed() {
         Answer::status(if refused <= 2 { 503 } else { 204 })
     });
     let url = format!("{}/audit", receiver.base);
-    let filter = json!({"event_types": ["svc.actor.*"]});
+    let filter = only("event_types", ["svc.actor.*"]);
     let body = json!({"sink": "webhook", "target": url, "filter": filter});
     let id = stream(&app, body).await;
     let stops = [stopped(&app).await, stopped(&app).await, stopped(&app).await];
@@ -241,8 +241,7 @@ async fn a_webhook_gets_every_event_in_order_and_signed() {
         .collect();
     let [first, second, third] = stops.map(Value::from);
     assert_eq!(subjects, [first.clone(), first.clone(), first, second, third]);
-    let path = format!("/api/v1/audit-streams/{id}");
-    assert_eq!(app.owner().patch(&path, json!({"state": "sealed"})).await.0, 200);
+    assert_eq!(app.owner().update_audit_stream(&id, only("state", "sealed")).await.0, 200);
     stopped(&app).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(receiver.received().len(), 5);
@@ -256,7 +255,7 @@ async fn two_audit_streams_in_one_nats_stream_both_get_all() {
     let app = TestApp::wished(Wishes { nats: Some(server.url()), ..Wishes::default() }).await;
     app.demo().await;
     for subject in ["audit.one", "audit.two"] {
-        let filter = json!({"event_types": ["svc.actor.*"]});
+        let filter = only("event_types", ["svc.actor.*"]);
         stream(&app, json!({"sink": "nats", "target": subject, "filter": filter})).await;
     }
     stopped(&app).await;
@@ -280,9 +279,8 @@ async fn a_stream_that_is_changed_while_it_sends_skips_nothing() {
     let body = json!({"sink": "webhook", "target": receiver.base, "filter": filter});
     let id = stream(&app, body).await;
     receiver.wait_for(1).await;
-    let path = format!("/api/v1/audit-streams/{id}");
     let all = json!({"filter": {"event_types": ["svc.actor.*"]}});
-    assert_eq!(app.owner().patch(&path, all).await.0, 200);
+    assert_eq!(app.owner().update_audit_stream(&id, all).await.0, 200);
     receiver.always(Answer::status(204));
     let last = stopped(&app).await;
     let begun = Instant::now();
@@ -303,7 +301,7 @@ async fn a_webhook_gets_checkpoints_that_receivers_can_check() {
     let demo = app.demo().await;
     let client = app.client(&demo.api_key);
     let url = format!("{}/audit", receiver.base);
-    let filter = json!({"event_types": ["svc.actor.*"]});
+    let filter = only("event_types", ["svc.actor.*"]);
     stream(&app, json!({"sink": "webhook", "target": url, "filter": filter})).await;
     sealed(&app.owner(), &decided(&client, 10.0, "DE").await).await;
     let received = receiver.wait_for(1).await;
@@ -311,7 +309,7 @@ async fn a_webhook_gets_checkpoints_that_receivers_can_check() {
     let options = Options { jwks: Some(&jwks), ..Options::new(&url, TENANT) };
     let now = u64::try_from(Clock::default().now().timestamp()).unwrap();
     let message = verify_webhook(&received[0].body, &received[0].pairs(), &options, now).unwrap();
-    assert_eq!(message["kind"], json!("svc.log.checkpoint.v1"));
+    assert_eq!(message["kind"], "svc.log.checkpoint.v1");
 }
 
 /// A sink that hangs does not delay another stream.
@@ -321,10 +319,9 @@ async fn a_slow_webhook_does_not_hold_up_another_stream() {
         (TestApp::seeded().await, Receiver::start().await, Receiver::start().await);
     app.demo().await;
     slow.always(Answer::status(204).after(Duration::from_secs(10)));
-    let filter = json!({"event_types": ["svc.actor.*"]});
+    let filter = only("event_types", ["svc.actor.*"]);
     for receiver in [&slow, &quick] {
-        let body = json!({"sink": "webhook", "target": receiver.base, "filter": filter});
-        stream(&app, body).await;
+        stream(&app, json!({"sink": "webhook", "target": receiver.base, "filter": filter})).await;
     }
     stopped(&app).await;
     slow.wait_for(1).await;
@@ -382,9 +379,9 @@ async fn a_checkpoint_in_nats_is_a_third_witness() {
     let url = server.url();
     server.stop();
     let node = app.beside(Wishes { nats: Some(url), own_files: true, ..Wishes::default() }).await;
-    let asked = json!({"decision_id": fourth});
+    let asked = only("decision_id", &fourth);
     let there: Client = node.client(app.owner_token());
-    assert_eq!(there.post("/v1/evidence/seal", asked).await.0, 503);
+    assert_eq!(there.post(SEAL_DECISION, asked).await.0, 503);
     server.start().await;
     assert_eq!(elsewhere(&node, &fourth).await, "log/acme/2");
 }

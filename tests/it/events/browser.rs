@@ -13,9 +13,8 @@ use axum::{
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, process::Command, sync::mpsc};
 
-use crate::support::TestApp;
+use crate::support::{Plain, TENANT, TestApp};
 
-const TENANT: &str = "svc:tenant:acme";
 const PAGE: &str = r#"<!doctype html><script type="module" src="/page.js"></script>"#;
 
 async fn succeeds(command: &mut Command) {
@@ -107,7 +106,7 @@ async fn a_page_decides_and_follows_events() {
     assert!(log.contains(report["bytes"].as_str().unwrap()), "{report:#}\n{log}");
 
     // A client of its own resumes an interrupted stream: CORS permits its `Last-Event-ID`.
-    assert_eq!((&report["interrupted"], &report["resumed"]), (&json!("1"), &json!("2")));
+    assert_eq!((report["interrupted"].text(), report["resumed"].text()), ("1", "2"));
 
     let details = json!([{"field": "action", "problem": "is required"}]);
     assert_eq!(report["invalid"]["code"], "invalid_request", "{report:#}");

@@ -7,30 +7,32 @@ use serde_json::{Value, json};
 
 use super::{
     delivery::{Answer, Receiver},
-    log::{AGENT, TENANT, decided, made},
+    log::{AGENT, TENANT, decided},
 };
-use crate::{evidence::sealed, support::TestApp};
+use crate::{
+    evidence::sealed,
+    support::{Answered, Members, Plain, TestApp, new_stop, only},
+};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const STREAMS: &str = "/api/v1/audit-streams";
 
 async fn stream(app: &TestApp, receiver: &Receiver) -> String {
-    let filter = json!({"event_types": ["svc.actor.*"]});
-    let body = json!({"sink": "webhook", "target": receiver.base, "filter": filter});
-    made(&app.owner(), STREAMS, "audit_stream", body).await
+    let filter = only("event_types", ["svc.actor.*"]);
+    let body = json!({"tenant_id": TENANT, "sink": "webhook", "target": receiver.base,
+                      "filter": filter});
+    app.owner().create_audit_stream(body).await.assert_made("audit_stream")
 }
 
 async fn stopped(app: &TestApp) -> String {
-    let stop = json!({"actor_id": AGENT, "reason": "x"});
-    made(&app.owner(), "/api/v1/stop-signals", "stop_signal", stop).await
+    app.owner().create_stop_signal(new_stop(AGENT, "x")).await.assert_made("stop_signal")
 }
 
 /// Waits until the stream's last failure satisfies the condition.
 async fn until(app: &TestApp, id: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     let begun = Instant::now();
     loop {
-        let (status, shown) = app.owner().get(&format!("{STREAMS}/{id}")).await;
-        assert_eq!(status, 200, "{shown:#}");
+        let shown = app.owner().get(&format!("{STREAMS}/{id}")).await.assert_status(200);
         let failure = &shown["audit_stream"]["last_failure"];
         if wanted(failure) {
             return failure.clone();
@@ -43,7 +45,7 @@ async fn until(app: &TestApp, id: &str, wanted: impl Fn(&Value) -> bool) -> Valu
 /// Returns an admin's notifications about failing streams.
 async fn told(app: &TestApp) -> Vec<Value> {
     let admin = app.person(TENANT, "admin", "ann@acme.example");
-    let (_, list) = admin.get("/api/v1/app/notifications").await;
+    let (_, list) = admin.list_notifications("").await;
     let all = list["notifications"].as_array().unwrap().clone();
     all.into_iter().filter(|one| one["kind"] == "audit_stream.failing").collect()
 }
@@ -64,7 +66,7 @@ async fn a_stream_shows_why_its_sink_fails_and_admins_are_told_once() {
     assert_eq!(failure["error"], "the webhook did not take it: it answered 503");
     assert!(failure["at"].is_string() && failure["failures"].as_i64() >= Some(1), "{failure:#}");
     assert!(told(&app).await.is_empty());
-    let (_, list) = app.owner().get(STREAMS).await;
+    let (_, list) = app.owner().list_audit_streams("").await;
     let listed = list["audit_streams"].as_array().unwrap().iter().find(|one| one["id"] == id);
     assert!(listed.unwrap()["last_failure"].is_object(), "{list:#}");
     run(&app, "UPDATE audit_cursors SET failures = 4, next_try_at = NULL").await;
@@ -117,15 +119,16 @@ async fn a_stream_to_nats_needs_a_server() {
     app.demo().await;
     let owner = app.owner();
     let nats = json!({"tenant_id": TENANT, "sink": "nats", "target": "audit.acme"});
-    let (status, refused) = owner.post(STREAMS, nats).await;
-    assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("sink")), "{refused:#}");
+    let (status, refused) = owner.create_audit_stream(nats).await;
+    assert_eq!((status, refused["details"][0]["field"].text()), (400, "sink"), "{refused:#}");
     assert!(refused["message"].as_str().unwrap().contains("`nats.url`"), "{refused:#}");
-    let id = made(&owner, STREAMS, "audit_stream", json!({"sink": "stdout"})).await;
+    let body = only("sink", "stdout").with("tenant_id", TENANT);
+    let id = owner.create_audit_stream(body).await.assert_made("audit_stream");
     let path = format!("{STREAMS}/{id}");
     let (status, refused) =
         owner.patch(&path, json!({"sink": "nats", "target": "audit.acme"})).await;
-    assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("sink")), "{refused:#}");
+    assert_eq!((status, refused["details"][0]["field"].text()), (400, "sink"), "{refused:#}");
     // A stream that was created before NATS was removed from the settings can still be sealed.
     run(&app, "UPDATE audit_streams SET sink = 'nats', target = 'audit.acme'").await;
-    assert_eq!(owner.patch(&path, json!({"state": "sealed"})).await.0, 200);
+    assert_eq!(owner.patch(&path, only("state", "sealed")).await.0, 200);
 }

@@ -7,14 +7,15 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::endpoints::{ADMINS, ANN, KEYS, OTHER, OWNERS, TENANT, World, body, id, made, made_at};
-use crate::support::{Client, TestApp, asking};
+use crate::support::{
+    Answered, Client, Members, Plain, TestApp, asking, new_principal, new_tenant, nothing, only,
+};
 
 const LIST: &str = "/api/v1/app/notifications";
 
 /// The kinds of a person's notifications, newest first.
 async fn kinds(client: &Client) -> Vec<String> {
-    let (status, list) = client.get(LIST).await;
-    assert_eq!(status, 200, "{list:#}");
+    let list = client.list_notifications("").await.assert_status(200);
     let all = list["notifications"].as_array().unwrap().clone();
     all.iter().map(|one| one["kind"].as_str().unwrap().to_owned()).collect()
 }
@@ -36,12 +37,12 @@ async fn a_held_decision_is_told_to_whoever_may_decide_it() {
     let app = TestApp::seeded().await;
     let demo = app.demo().await;
     let runtime = app.client(&demo.api_key);
-    let other = json!({"name": "other", "slug": "other"});
-    assert_eq!(app.owner().post("/api/v1/tenants", other).await.0, 201);
+    let other = new_tenant("other", "other");
+    assert_eq!(app.owner().create_tenant(other).await.0, 201);
     let mut approval = String::new();
     // A repeated request opens no other approval, and therefore sends no other notification.
     for _ in 0..2 {
-        let (_, held) = runtime.post("/api/v1/runtime/evaluate", asking(25_000.0, "DE")).await;
+        let (_, held) = runtime.evaluate(asking(25_000.0, "DE")).await;
         approval = held["approval_id"].as_str().unwrap().to_owned();
     }
     let approver = app.person(TENANT, "approver", "bob@acme.example");
@@ -52,9 +53,9 @@ async fn a_held_decision_is_told_to_whoever_may_decide_it() {
     assert!(kinds(&app.person(TENANT, "auditor", ANN)).await.is_empty());
     assert!(kinds(&app.person(OTHER, "approver", ANN)).await.is_empty());
     for role in ["member", "viewer"] {
-        assert_eq!(app.person(TENANT, role, ANN).get(LIST).await.0, 403, "{role}");
+        assert_eq!(app.person(TENANT, role, ANN).list_notifications("").await.0, 403, "{role}");
     }
-    let (_, list) = approver.get(LIST).await;
+    let (_, list) = approver.list_notifications("").await;
     let told = &list["notifications"][0];
     assert_eq!((&told["subject_ref"], &told["read_at"]), (&json!(approval), &Value::Null));
     let members: Vec<_> = told["data"].as_object().unwrap().keys().map(String::as_str).collect();
@@ -64,42 +65,46 @@ async fn a_held_decision_is_told_to_whoever_may_decide_it() {
     // A person's read mark does not apply to other people.
     let read = format!("{LIST}/{}:read", told["id"].as_str().unwrap());
     let key = [("idempotency-key", "k")];
-    let (status, first) = approver.call("POST", &read, Some(json!({})), &key).await;
-    assert_eq!(status, 200, "{first:#}");
+    let first = approver.call("POST", &read, Some(nothing()), &key).await.assert_status(200);
     assert!(first["notification"]["read_at"].is_string(), "{first:#}");
-    assert_eq!(approver.call("POST", &read, Some(json!({})), &key).await, (200, first.clone()));
-    assert_eq!(approver.post(&read, json!({})).await, (200, first));
+    assert_eq!(approver.call("POST", &read, Some(nothing()), &key).await, (200, first.clone()));
+    assert_eq!(approver.post(&read, nothing()).await, (200, first));
     assert_eq!((unread(&approver).await, unread(&legal).await), (json!(0), json!(1)));
     assert_eq!(approver.get(&format!("{LIST}?unread=true")).await.1["notifications"], json!([]));
     let foreign = app.person(OTHER, "approver", ANN);
-    assert_eq!(foreign.post(&read, json!({})).await.0, 404);
+    assert_eq!(foreign.post(&read, nothing()).await.0, 404);
     let auditor = app.person(TENANT, "auditor", ANN);
-    assert_eq!(auditor.post(&read, json!({})).await.0, 404);
+    assert_eq!(auditor.post(&read, nothing()).await.0, 404);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn admins_are_told_what_became_of_endpoints_and_streams() {
     let world = World::start().await;
     let (key_id, key) = world.key().await;
-    let by_key = id(&made_at(&key, KEYS, json!({})).await.0);
-    made(&world.admin, json!({})).await;
+    let by_key = id(&made_at(&key, KEYS, nothing()).await.0);
+    made(&world.admin, nothing()).await;
     assert!(kinds(&world.admin).await.is_empty());
-    made_at(&world.app.owner(), OWNERS, json!({"tenant_id": TENANT})).await;
+    made_at(&world.app.owner(), OWNERS, only("tenant_id", TENANT)).await;
     assert_eq!(kinds(&world.admin).await, ["webhook_endpoint.created"]);
-    let revoke = format!("/api/v1/app/api-keys/{key_id}");
-    assert_eq!(world.admin.call("DELETE", &revoke, None, &[]).await.0, 200);
-    let (_, list) = world.admin.get(LIST).await;
+    assert_eq!(world.admin.revoke_api_key(&key_id).await.0, 200);
+    let (_, list) = world.admin.list_notifications("").await;
     let told = &list["notifications"][0];
     assert_eq!(
-        (&told["kind"], &told["subject_ref"]),
-        (&json!("webhook_endpoint.paused"), &json!(by_key))
+        (told["kind"].text(), &told["subject_ref"]),
+        ("webhook_endpoint.paused", &json!(by_key))
     );
     assert_eq!(told["data"]["state_reason"], "key_revoked");
     let stream = json!({"tenant_id": TENANT, "name": "s", "sink": "stdout"});
-    let (status, stream) = world.app.owner().post("/api/v1/audit-streams", stream).await;
-    assert_eq!(status, 201, "{stream:#}");
-    let stream = format!("/api/v1/audit-streams/{}", id(&stream["audit_stream"]));
-    assert_eq!(world.app.owner().patch(&stream, json!({"state": "sealed"})).await.0, 200);
+    let stream = world.app.owner().create_audit_stream(stream).await.assert_status(201);
+    assert_eq!(
+        world
+            .app
+            .owner()
+            .update_audit_stream(&id(&stream["audit_stream"]), only("state", "sealed"))
+            .await
+            .0,
+        200
+    );
     world
         .run(&format!(
             "UPDATE webhook_endpoints SET state = 'disabled', state_reason = 'gone' WHERE id = '{by_key}';
@@ -149,27 +154,22 @@ async fn an_expiry_is_told_a_week_and_a_day_before_once_each() {
     ] {
         assert_eq!(expire(within, lasted).await, told, "{within} of {lasted}");
     }
-    let (_, list) = world.admin.get(LIST).await;
+    let (_, list) = world.admin.list_notifications("").await;
     let days: Vec<_> = list["notifications"].as_array().unwrap().iter().collect();
     assert_eq!(days.len(), 4);
-    assert_eq!(
-        (&days[0]["kind"], &days[0]["data"]["days"]),
-        (&json!("api_key.expiring"), &json!(1))
-    );
+    assert_eq!((days[0]["kind"].text(), days[0]["data"]["days"].number()), ("api_key.expiring", 1));
     assert_eq!(days[0]["data"]["api_key_id"], json!(key_id));
-    let revoke = format!("/api/v1/app/api-keys/{key_id}");
-    assert_eq!(world.admin.call("DELETE", &revoke, None, &[]).await.0, 200);
+    assert_eq!(world.admin.revoke_api_key(&key_id).await.0, 200);
     assert_eq!(expire("3 days", "90 days").await, "0");
 
     let principal = async |class: &str| {
-        let body = json!({"tenant_id": TENANT, "principal_class": class, "display_name": class});
-        id(&world.app.owner().post("/api/v1/principals", body).await.1["principal"])
+        let body = new_principal(class, class);
+        id(&world.app.owner().create_principal(body).await.1["principal"])
     };
     let body = json!({"tenant_id": TENANT, "delegator_id": principal("human").await,
                       "delegate_id": principal("agent").await, "actions": ["payment.*"],
                       "expires_at": "2100-01-01T00:00:00Z"});
-    let (status, made) = world.app.owner().post("/api/v1/delegations", body).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = world.app.owner().create_delegation(body).await.assert_status(201);
     let delegation = id(&made["delegation"]);
     world
         .run(&format!(
@@ -178,7 +178,7 @@ async fn an_expiry_is_told_a_week_and_a_day_before_once_each() {
         ))
         .await;
     assert_eq!(world.value("SELECT notify_of_expiries()").await.unwrap(), "1");
-    let (_, list) = world.admin.get(LIST).await;
+    let (_, list) = world.admin.list_notifications("").await;
     assert_eq!(list["notifications"][0]["kind"], "delegation.expiring");
     assert_eq!(list["notifications"][0]["subject_ref"], json!(delegation));
 }
@@ -205,8 +205,8 @@ async fn notifications_page_and_are_read_all_at_once() {
     assert_eq!(world.admin.get(&format!("{LIST}?page_token=AAAA")).await.0, 400);
     assert_eq!(unread(&world.admin).await, 5);
     let all = format!("{LIST}:read-all");
-    assert_eq!(world.admin.post(&all, json!({})).await.1["read"], 5);
-    assert_eq!(world.admin.post(&all, json!({})).await.1["read"], 0);
+    assert_eq!(world.admin.post(&all, nothing()).await.1["read"], 5);
+    assert_eq!(world.admin.post(&all, nothing()).await.1["read"], 0);
     assert_eq!(unread(&world.admin).await, 0);
     tell(&world, "admin").await;
     assert_eq!(unread(&world.admin).await, 1);
@@ -214,8 +214,8 @@ async fn notifications_page_and_are_read_all_at_once() {
     let auditor = world.app.person(TENANT, "auditor", ANN);
     assert_eq!(unread(&auditor).await, 1);
     let outsider = world.app.owner();
-    assert_eq!(outsider.get(LIST).await.0, 403);
-    assert_eq!(world.key().await.1.get(LIST).await.0, 403);
+    assert_eq!(outsider.list_notifications("").await.0, 403);
+    assert_eq!(world.key().await.1.list_notifications("").await.0, 403);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -319,10 +319,9 @@ async fn a_stream_sends_each_new_notification() {
     let mut events = Events::open(&world.admin, Some(&place)).await;
     while events.next().await.1["id"] != *newest {}
     // The stream ends when the person is suspended.
-    let suspended = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Ann",
-                      "email": ANN, "state": "suspended"});
-    assert_eq!(world.app.owner().post("/api/v1/principals", suspended).await.0, 201);
+    let suspended = new_principal("human", "Ann").with("email", ANN).with("state", "suspended");
+    assert_eq!(world.app.owner().create_principal(suspended).await.0, 201);
     let ended = async { while let Ok(Some(_)) = events.0.chunk().await {} };
     timeout(Duration::from_secs(10), ended).await.expect("the stream ends");
-    assert_eq!(world.admin.post(ADMINS, body(json!({}))).await.0, 403);
+    assert_eq!(world.admin.post(ADMINS, body(nothing())).await.0, 403);
 }

@@ -9,6 +9,7 @@ use base64::{
 use serde_json::{Value, json};
 
 use super::{TENANT, asking, published, sealing};
+use crate::support::{Answered, nothing, only};
 
 fn jcs(value: &Value) -> Vec<u8> {
     serde_json_canonicalizer::to_vec(value).unwrap()
@@ -73,24 +74,22 @@ async fn acts_hold_what_the_page_says() {
         (
             25_000.0,
             vec![
-                (&ann, "approve", json!({"comment": "checked"})),
-                (&bob, "withdraw", json!({"reason": "too late"})),
+                (&ann, "approve", only("comment", "checked")),
+                (&bob, "withdraw", only("reason", "too late")),
             ],
         ),
-        (26_000.0, vec![(&ann, "decline", json!({"reason": "n\u{e9}in \"\u{1f600}\""}))]),
-        (27_000.0, vec![(&bob, "approve", json!({}))]),
+        (26_000.0, vec![(&ann, "decline", only("reason", "n\u{e9}in \"\u{1f600}\""))]),
+        (27_000.0, vec![(&bob, "approve", nothing())]),
     ] {
-        let (_, held) = client.post("/api/v1/runtime/evaluate", asking(amount, "DE")).await;
+        let (_, held) = client.evaluate(asking(amount, "DE")).await;
         let id = held["approval_id"].as_str().unwrap();
-        let path = format!("/api/v1/app/approvals/{id}");
         for (person, verb, body) in acts {
-            let (status, answer) = person.post(&format!("{path}/{verb}"), body).await;
-            assert_eq!(status, 200, "{answer:#}");
+            person.act_on_approval(id, verb, body).await.assert_status(200);
         }
-        let (_, shown) = ann.get(&path).await;
+        let (_, shown) = ann.get_approval(id).await;
         let approval = &shown["approval"];
         let question = digest(&approval["request"]);
-        assert_eq!(approval["request_digest"], json!(question), "{approval:#}");
+        assert_eq!(approval["request_digest"], question, "{approval:#}");
         for said in approval["acts"].as_array().unwrap() {
             let members = act(said, &approval["id"], &question);
             check(&said["record"], &members, &said["kid"], &said["signature"], &keys);
@@ -103,9 +102,8 @@ async fn a_standing_approval_signs_the_delegation_as_it_was() {
     let (app, client) = sealing().await;
     let keys = published(&client).await;
     let ann = app.person(TENANT, "approver", "ann@example.org");
-    let (_, listed) = ann.get("/api/v1/app/delegations").await;
+    let (_, listed) = ann.list_delegations("").await;
     let mut was = listed["delegations"][0].clone();
-    let path = format!("/api/v1/app/delegations/{}", was["id"].as_str().unwrap());
     for member in ["standing", "updated_at", "created_by", "warnings", "line_id", "renewed_by"] {
         was.as_object_mut().unwrap().remove(member).unwrap();
     }
@@ -114,9 +112,10 @@ async fn a_standing_approval_signs_the_delegation_as_it_was() {
             was[list] = json!([]);
         }
     }
-    let (status, signed) =
-        ann.post(&format!("{path}/approve"), json!({"comment": "all year"})).await;
-    assert_eq!(status, 200, "{signed:#}");
+    let signed = ann
+        .act_on_delegation(was["id"].as_str().unwrap(), "approve", only("comment", "all year"))
+        .await
+        .assert_status(200);
     let said = &signed["delegation"]["standing"][0];
     let members = act(said, &was["id"], &digest(&was));
     check(&said["record"], &members, &said["kid"], &said["signature"], &keys);
@@ -126,15 +125,12 @@ async fn a_standing_approval_signs_the_delegation_as_it_was() {
 async fn a_report_holds_what_the_page_says() {
     let (_app, client) = sealing().await;
     let keys = published(&client).await;
-    for body in [
-        json!({"outcome": "executed", "detail": "reference 4711"}),
-        json!({"outcome": "abandoned"}),
-    ] {
-        let (_, allowed) = client.post("/api/v1/runtime/evaluate", asking(10.0, "DE")).await;
+    for body in
+        [json!({"outcome": "executed", "detail": "reference 4711"}), only("outcome", "abandoned")]
+    {
+        let (_, allowed) = client.evaluate(asking(10.0, "DE")).await;
         let id = &allowed["decision_id"];
-        let path = format!("/v1/decisions/{}:report", id.as_str().unwrap());
-        let (status, made) = client.post(&path, body).await;
-        assert_eq!(status, 200, "{made:#}");
+        let made = client.report_decision(id.as_str().unwrap(), body).await.assert_status(200);
         let said: Value = serde_json::from_str(made["record"].as_str().unwrap()).unwrap();
         let by = said["reported_by"].as_str().unwrap();
         assert!(by.starts_with("svc:api_key:"), "{by}");

@@ -11,8 +11,8 @@ use std::{
 use authority_evidence::verify::sealed_in;
 use serde_json::{Value, json};
 
-use super::{TENANT, asking, bundle, decided, sealed, sealing};
-use crate::support::Client;
+use super::{asking, bundle, decided, sealed, sealing};
+use crate::support::{Client, MINT_REPLAY_PROOF, Members, new_tool};
 
 /// Installed by `script/features`.
 fn tools() -> PathBuf {
@@ -56,7 +56,7 @@ async fn good(client: &Client, folder: &Path) -> (Vec<String>, String) {
         if number < 12 {
             let mode = if number % 2 == 0 { "historical_state_snapshot" } else { "current_state" };
             let body = json!({"decision_id": id, "mode": mode});
-            let (status, proof) = client.text("POST", "/v1/replay/proof", Some(body)).await;
+            let (status, proof) = client.text("POST", MINT_REPLAY_PROOF, Some(body)).await;
             assert_eq!(status, 200, "{proof}");
             keep(format!("proof-{number:02}.json"), &proof);
         }
@@ -68,9 +68,8 @@ async fn good(client: &Client, folder: &Path) -> (Vec<String>, String) {
 async fn three_verifiers_agree() {
     let (app, client) = sealing().await;
     let schema = json!({"type": "object", "properties": {"amount": {"minimum": 0.5}}, "required": ["amount"]});
-    let tool = json!({"tenant_id": TENANT, "name": "wires", "function_signature": "wire()",
-        "actions": ["payment.execute"], "input_schema": schema});
-    assert_eq!(app.owner().post("/api/v1/tools", tool).await.0, 201);
+    let tool = new_tool("wires", "wire()", &["payment.execute"]).with("input_schema", &schema);
+    assert_eq!(app.owner().create_tool(tool).await.0, 201);
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let (good, log_key) = good(&client, folder).await;

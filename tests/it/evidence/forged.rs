@@ -1,10 +1,9 @@
 //! Rows that are inserted with the service's login, but without its keys, do not become evidence.
 
 use diesel_async::SimpleAsyncConnection;
-use serde_json::json;
 
 use super::{asking, check, decided, published, sealed, sealing};
-use crate::support::{Client, TestApp};
+use crate::support::{CHECKPOINT, Client, SEAL_DECISION, TestApp, only};
 
 /// Runs SQL in the workers' role, which the service's login can take.
 async fn add(app: &TestApp, sql: &str) {
@@ -14,8 +13,8 @@ async fn add(app: &TestApp, sql: &str) {
 
 async fn no_pack_of(client: &Client, id: &str) {
     let answers = [
-        client.text("GET", &format!("/v1/evidence/{id}"), None).await,
-        client.text("POST", "/v1/evidence/seal", Some(json!({"decision_id": id}))).await,
+        client.evidence_text(id, "").await,
+        client.text("POST", SEAL_DECISION, Some(only("decision_id", id))).await,
     ];
     for (status, answer) in answers {
         assert_eq!(status, 500, "{answer}");
@@ -28,7 +27,7 @@ async fn a_leaf_that_was_added_to_the_tree_is_not_signed() {
     let (app, client) = sealing().await;
     let first = decided(&client, asking(1.0, "DE")).await;
     let pack = sealed(&client, &first).await;
-    let (_, before) = client.text("GET", "/v1/log/acme/checkpoint", None).await;
+    let (_, before) = client.text("GET", CHECKPOINT, None).await;
     // Adds a second leaf, and the root over both leaves (RFC 9162, 2.1.1).
     add(
         &app,
@@ -39,9 +38,9 @@ async fn a_leaf_that_was_added_to_the_tree_is_not_signed() {
     )
     .await;
     let next = decided(&client, asking(2.0, "DE")).await;
-    let (status, answer) = client.post("/v1/evidence/seal", json!({"decision_id": next})).await;
+    let (status, answer) = client.seal_decision(&next).await;
     assert_eq!(status, 500, "{answer}");
-    let (_, after) = client.text("GET", "/v1/log/acme/checkpoint", None).await;
+    let (_, after) = client.text("GET", CHECKPOINT, None).await;
     assert_eq!(after, before);
     // Packs that were sealed earlier are unchanged.
     check(&sealed(&client, &first).await, Some(&published(&client).await)).unwrap();

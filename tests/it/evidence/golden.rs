@@ -1,9 +1,10 @@
 //! The golden corpus: sealed decisions of the past, which `crates/evidence/tests/golden.rs` decides
 //! again.
 //!
-//! `AUTHORITY_UPDATE=1 cargo test --test it -- worlds asking time_zones definitions` adds the kinds
-//! of decision that the corpus lacks. They come from the worlds and from the tests of declines,
-//! limits, time zones and definitions of tools. Existing files never change.
+//! `AUTHORITY_UPDATE=1 cargo test --test it -- worlds asking time_zones definitions
+//! sealed_decisions_replay` adds the kinds of decision that the corpus lacks. They come from the
+//! worlds and from the tests of declines, limits, time zones, definitions of tools and observing
+//! versions. Existing files never change.
 
 use std::{fs, path::PathBuf};
 

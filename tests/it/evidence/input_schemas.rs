@@ -2,24 +2,25 @@
 
 use serde_json::{Value, json};
 
-use super::{TENANT, asking, bundle, check, decided, sealed, sealing};
+use super::{asking, bundle, check, decided, sealed, sealing};
+use crate::support::{Answered, Members, Plain, new_tool};
 use authority_evidence::verify::{Valid, sealed_in};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_decision_is_decided_again_by_the_schema_of_then() {
     let (app, client) = sealing().await;
     let schema = json!({"type": "object", "properties": {"amount": {"maximum": 1000.5}}, "required": ["amount"]});
-    let tool = json!({"tenant_id": TENANT, "name": "wires", "function_signature": "wire()",
-        "actions": ["payment.execute"], "input_schema": schema});
-    let (status, made) = app.owner().post("/api/v1/tools", tool).await;
-    assert_eq!(status, 201, "{made:#}");
-    let path = format!("/api/v1/tools/{}", made["tool"]["id"].as_str().unwrap());
+    let tool = new_tool("wires", "wire()", &["payment.execute"]).with("input_schema", &schema);
+    let made = app.owner().create_tool(tool).await.assert_status(201);
     let (allowed, denied) = (
         decided(&client, asking(1000.0, "DE")).await,
         decided(&client, asking(1200.0, "DE")).await,
     );
     app.owner()
-        .patch(&path, json!({"input_schema": {"type": "object", "required": ["iban"]}}))
+        .update_tool(
+            made["tool"]["id"].as_str().unwrap(),
+            json!({"input_schema": {"type": "object", "required": ["iban"]}}),
+        )
         .await;
     for (id, reason) in [(&allowed, "permission_granted"), (&denied, "context_invalid")] {
         sealed(&client, id).await;
@@ -32,8 +33,8 @@ async fn a_decision_is_decided_again_by_the_schema_of_then() {
         let again = sealed_in(file.as_bytes()).unwrap().decide_again().unwrap();
         assert_eq!(again.verdict.reason_code.word(), reason);
         let body = json!({"decision_id": id, "mode": "historical_state_snapshot"});
-        let (status, proof) = client.post("/v1/replay/proof", body).await;
-        assert_eq!((status, &proof["result"]), (200, &json!("match")), "{proof:#}");
+        let (status, proof) = client.mint_replay_proof(body).await;
+        assert_eq!((status, proof["result"].text()), (200, "match"), "{proof:#}");
         // A bundle with a missing or a different schema no longer matches its seal.
         let mut bundle: Value = serde_json::from_str(&file).unwrap();
         let blobs = bundle["blobs"].as_array_mut().unwrap();
@@ -48,6 +49,6 @@ async fn a_decision_is_decided_again_by_the_schema_of_then() {
         assert!(check(&bundle.to_string(), None).is_err());
     }
     let present = json!({"decision_id": allowed, "mode": "current_state"});
-    let (_, proof) = client.post("/v1/replay/proof", present).await;
+    let (_, proof) = client.mint_replay_proof(present).await;
     assert_eq!(proof["result"], "mismatch", "{proof:#}");
 }

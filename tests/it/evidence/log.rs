@@ -14,10 +14,10 @@ use diesel_async::SimpleAsyncConnection;
 use serde_json::{Value, json};
 
 use super::{asking, check, decided, published, sealed, sealing};
-use crate::support::{Client, TestApp, Wishes};
+use crate::support::{Answered, CHECKPOINT, Client, TestApp, Wishes, new_tenant};
 
 pub(crate) async fn checkpoint(client: &Client) -> SignedCheckpoint {
-    let (status, note) = client.text("GET", "/v1/log/acme/checkpoint", None).await;
+    let (status, note) = client.text("GET", CHECKPOINT, None).await;
     assert_eq!(status, 200, "{note}");
     SignedCheckpoint::parse(&note).unwrap()
 }
@@ -25,7 +25,7 @@ pub(crate) async fn checkpoint(client: &Client) -> SignedCheckpoint {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_checkpoint_is_the_beginning_of_the_next() {
     let (_app, client) = sealing().await;
-    assert_eq!(client.get("/v1/log/acme/checkpoint").await.0, 404, "no decision is sealed");
+    assert_eq!(client.get_checkpoint("acme").await.0, 404, "no decision is sealed");
     let mut before: Option<SignedCheckpoint> = None;
     for round in 1..=7_u32 {
         let id = decided(&client, asking(f64::from(round), "DE")).await;
@@ -41,8 +41,7 @@ async fn every_checkpoint_is_the_beginning_of_the_next() {
         }
         if let Some(before) = before.map(|note| note.checkpoint) {
             let path = format!("/v1/log/acme/consistency?from={}", before.size);
-            let (status, proof) = client.get(&path).await;
-            assert_eq!(status, 200, "{proof:#}");
+            let proof = client.get(&path).await.assert_status(200);
             let path: Vec<Hash> = proof["path"]
                 .as_array()
                 .unwrap()
@@ -57,7 +56,7 @@ async fn every_checkpoint_is_the_beginning_of_the_next() {
     {
         assert_eq!(client.get(&format!("/v1/log/acme/{path}")).await.0, 400, "{path}");
     }
-    assert_eq!(client.get("/v1/log/none/checkpoint").await.0, 404);
+    assert_eq!(client.get_checkpoint("none").await.0, 404);
 }
 
 /// Restores the log's tables to their state at a checkpoint.
@@ -133,8 +132,8 @@ async fn the_logs_key_is_published() {
     assert_eq!(verify(pack.as_bytes(), &trust).unwrap(), Valid::Trusted);
     let alone = Trust { log_key: None, ..trust };
     assert_eq!(verify(pack.as_bytes(), &alone).unwrap(), Valid::CheckpointUnchecked);
-    let other = serde_json::json!({"name": "Other", "slug": "other"});
-    assert_eq!(app.owner().post("/api/v1/tenants", other).await.0, 201);
+    let other = new_tenant("Other", "other");
+    assert_eq!(app.owner().create_tenant(other).await.0, 201);
     let stranger = app.client(&app.member_token("svc:tenant:other", "admin"));
     assert_eq!(stranger.text("GET", path, None).await.0, 404);
     assert_eq!(app.client("").text("GET", path, None).await.0, 401);
@@ -184,14 +183,12 @@ async fn a_broken_log_stops_no_other() {
     let folder = app.database.folder().join("logs");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("acme"), "no note").unwrap();
-    let other = serde_json::json!({"name": "Other", "slug": "other"});
-    assert_eq!(app.owner().post("/api/v1/tenants", other).await.0, 201);
+    let other = new_tenant("Other", "other");
+    assert_eq!(app.owner().create_tenant(other).await.0, 201);
     let scopes = ["runtime:write", "evidence:write"];
     let stranger = app.client(&app.api_key("svc:tenant:other", &scopes).await);
     let theirs = decided(&stranger, asking(1.0, "DE")).await;
-    let seal = |client: Client, id: String| async move {
-        client.post("/v1/evidence/seal", serde_json::json!({"decision_id": id})).await.0
-    };
+    let seal = |client: Client, id: String| async move { client.seal_decision(&id).await.0 };
     let both = tokio::join!(seal(client, id), seal(stranger, theirs));
     assert_eq!(both, (500, 200));
 }
@@ -200,7 +197,7 @@ async fn a_broken_log_stops_no_other() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn verify_holds_the_log_to_a_checkpoint_seen_elsewhere() {
     let (app, client) = sealing().await;
-    let (folder, note) = (tempfile::tempdir().unwrap(), "/v1/log/acme/checkpoint");
+    let (folder, note) = (tempfile::tempdir().unwrap(), CHECKPOINT);
     let keep = |name: &str, text: &str| {
         let path = folder.path().join(name);
         fs::write(&path, text).unwrap();

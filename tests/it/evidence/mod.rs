@@ -15,11 +15,9 @@ mod seal;
 mod tampering;
 
 use authority_evidence::verify::{Fault, KeySet, Trust, Valid, key_set, verify};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::support::{Client, TestApp, asking};
-
-const TENANT: &str = "svc:tenant:acme";
+use crate::support::{Answered, Client, SEAL_DECISION, TENANT, TestApp, asking, only};
 
 /// Starts the demonstration tenant. Returns a client with a key that decides and seals.
 async fn sealing() -> (TestApp, Client) {
@@ -32,22 +30,20 @@ async fn sealing() -> (TestApp, Client) {
 
 /// Makes a decision; returns its id.
 async fn decided(client: &Client, ask: Value) -> String {
-    let (status, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
-    assert_eq!(status, 200, "{answer:#}");
+    let answer = client.evaluate(ask).await.assert_status(200);
     answer["decision_id"].as_str().unwrap().to_owned()
 }
 
 /// Seals a decision; returns the pack exactly as sent.
 pub(crate) async fn sealed(client: &Client, decision_id: &str) -> String {
     let (status, text) =
-        client.text("POST", "/v1/evidence/seal", Some(json!({"decision_id": decision_id}))).await;
+        client.text("POST", SEAL_DECISION, Some(only("decision_id", decision_id))).await;
     assert_eq!(status, 200, "{text}");
     text
 }
 
 async fn bundle(client: &Client, decision_id: &str) -> String {
-    let (status, text) =
-        client.text("GET", &format!("/v1/evidence/{decision_id}?bundle=true"), None).await;
+    let (status, text) = client.evidence_text(decision_id, "bundle=true").await;
     assert_eq!(status, 200, "{text}");
     text
 }

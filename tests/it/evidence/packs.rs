@@ -6,14 +6,14 @@ use authority_ledger::stored_packs;
 use authority_store::Scope;
 use diesel_async::SimpleAsyncConnection;
 use futures_util::future::join_all;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     TENANT, asking, bundle, check, decided,
     log::{checkpoint, restore},
     published, sealed, sealing,
 };
-use crate::support::{Client, TestApp, Wishes};
+use crate::support::{Answered, Client, Plain, SEAL_DECISION, TestApp, Wishes, new_tenant, only};
 
 /// Decision ids, each with its pack.
 pub(super) type Packs = Vec<(String, String)>;
@@ -31,7 +31,7 @@ pub(super) async fn are_as_they_were(packs: &Packs, client: &Client) {
     for (id, pack) in packs {
         assert_eq!(sealed(client, id).await, *pack, "sealed again");
         for id in [id.clone(), id.replace("decision", "evidence")] {
-            assert_eq!(client.text("GET", &format!("/v1/evidence/{id}"), None).await.1, *pack);
+            assert_eq!(client.evidence_text(&id, "").await.1, *pack);
         }
         let (_, receipt) = client.text("GET", &format!("/receipts/{id}/pack.json"), None).await;
         assert_eq!(receipt, *pack, "the receipt's");
@@ -62,12 +62,13 @@ async fn a_pack_is_the_same_bytes_ever_after() {
     // Rotates the signing keys.
     let owner = app.owner();
     for purpose in ["evidence", "log"] {
-        let (_, keys) = owner.get(&format!("/api/v1/key-rotation?scope={purpose}")).await;
-        let plan = json!({"kid": keys["keys"][0]["kid"]});
-        let (status, planned) = owner.post("/api/v1/key-rotation", plan).await;
-        assert_eq!(status, 201, "{planned:#}");
-        let path = format!("/api/v1/key-rotation/{}", planned["rotation"]["id"].as_str().unwrap());
-        assert_eq!(owner.post(&format!("{path}/complete"), json!({})).await.0, 200);
+        let (_, keys) = owner.list_key_rotations(&format!("scope={purpose}")).await;
+        let plan = only("kid", &keys["keys"][0]["kid"]);
+        let planned = owner.schedule_key_rotation(plan).await.assert_status(201);
+        assert_eq!(
+            owner.complete_key_rotation(planned["rotation"]["id"].as_str().unwrap()).await.0,
+            200
+        );
     }
     packs.extend(seal_some(&client, 2).await);
     are_as_they_were(&packs, &client).await;
@@ -150,20 +151,20 @@ async fn an_altered_row_gives_no_pack_rather_than_a_wrong_one() {
         // Another decision that is sealed at the same time still gets a pack, unless the log is
         // altered.
         let new = decided(&client, asking(1.0, "DE")).await;
-        let both = [id.as_str(), new.as_str()].map(|id| json!({"decision_id": id}));
-        let both = both.map(|body| client.post("/v1/evidence/seal", body));
+        let both = [id.as_str(), new.as_str()].map(|id| only("decision_id", id));
+        let both = both.map(|body| client.post(SEAL_DECISION, body));
         let statuses: Vec<u16> = join_all(both).await.iter().map(|(status, _)| *status).collect();
         let is_log = part == "log";
         assert_eq!(statuses[0], 500, "{alteration}");
         assert!(is_log || statuses[1] == 200, "{alteration}: {statuses:?}");
-        let (status, proof) = client.post("/v1/replay/proof", json!({"decision_id": id})).await;
-        assert_eq!((status, &proof["result"]), (200, &json!("mismatch")), "{proof:#}");
+        let (status, proof) = client.mint_replay_proof(only("decision_id", &id)).await;
+        assert_eq!((status, proof["result"].text()), (200, "mismatch"), "{proof:#}");
         assert_eq!(proof["diff"][0]["member"], part, "{alteration}");
         alter(&app, &alteration).await;
         are_as_they_were(&vec![(id.clone(), pack.clone())], &client).await;
     }
     alter(&app, "UPDATE evidence_packs SET sealed_at = sealed_at + interval '1 us'").await;
-    let (_, proof) = client.post("/v1/replay/proof", json!({"decision_id": id})).await;
+    let (_, proof) = client.mint_replay_proof(only("decision_id", &id)).await;
     assert_eq!(proof["diff"][0]["member"], "pack");
     alter(&app, "UPDATE evidence_packs SET sealed_at = sealed_at - interval '1 us'").await;
     are_as_they_were(&vec![first, second], &client).await;
@@ -174,8 +175,8 @@ async fn an_altered_row_gives_no_pack_rather_than_a_wrong_one() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_of_packs_is_read_together() {
     let (app, client) = sealing().await;
-    let other = json!({"name": "Other", "slug": "other"});
-    assert_eq!(app.owner().post("/api/v1/tenants", other).await.0, 201);
+    let other = new_tenant("Other", "other");
+    assert_eq!(app.owner().create_tenant(other).await.0, 201);
     let scopes = ["runtime:write", "evidence:write"];
     let stranger = app.client(&app.api_key("svc:tenant:other", &scopes).await);
     let mut packs = Packs::new();

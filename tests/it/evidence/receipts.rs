@@ -4,11 +4,13 @@
 use std::time::Duration;
 
 use regex::Regex;
-use serde_json::json;
 use tokio::process::Command;
 
 use super::{asking, decided, sealed, sealing};
-use crate::support::{Client, redacted_text};
+use crate::support::{
+    Answered, Client, Members, Plain, new_api_key, new_principal, new_tenant, nothing, only,
+    redacted_text,
+};
 
 async fn page(client: &Client, id: &str) -> (u16, String) {
     client.text("GET", &format!("/receipts/{id}"), None).await
@@ -28,8 +30,7 @@ async fn hidden_characters_are_shown_escaped() {
     let anybody = app.client("");
     let hidden = "\u{61c}\u{200b}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\
                   \u{2069}\u{a0}\u{2003}\u{2028}\u{2029}\u{202f}\u{2060}\u{2800}\u{3000}\u{feff}\u{fe0f}\u{e0041}";
-    let mut ask = asking(1.0, "DE");
-    ask["resource_id"] = json!(format!("svc:{hidden}fdp.exe"));
+    let ask = asking(1.0, "DE").with("resource_id", format!("svc:{hidden}fdp.exe"));
     let id = decided(&client, ask).await;
     let (status, shown) = page(&anybody, &id).await;
     assert_eq!(status, 200);
@@ -51,7 +52,7 @@ async fn the_facts_are_there_for_anybody_without_script() {
     let (app, client) = sealing().await;
     let anybody = app.client("");
     let mut ask = asking(1234.5, "DE");
-    ask["context"]["note"] = json!("hush </pre><script>");
+    ask["context"]["note"] = "hush </pre><script>".into();
     let id = decided(&client, ask).await;
     let (status, shown) = page(&anybody, &id).await;
     assert_eq!(status, 200);
@@ -89,7 +90,7 @@ async fn what_a_receipt_links_is_there_for_its_reader() {
     let (app, client) = sealing().await;
     let anybody = app.client("");
     let mut ask = asking(1234.5, "DE");
-    ask["context"]["note"] = json!("hush");
+    ask["context"]["note"] = "hush".into();
     let id = decided(&client, ask).await;
     let get = async |file: &str| anybody.text("GET", &format!("/receipts/{id}/{file}"), None).await;
     for file in ["pack.json", "proof"] {
@@ -126,7 +127,7 @@ async fn what_a_receipt_links_is_there_for_its_reader() {
     for other in ["bundle.json", "context.json", "facts.json", "record", ".."] {
         assert_eq!(get(other).await.0, 404, "{other}");
     }
-    assert_eq!(anybody.text("GET", &format!("/v1/evidence/{id}"), None).await.0, 401);
+    assert_eq!(anybody.evidence_text(&id, "").await.0, 401);
     let keys = super::published(&anybody).await;
     assert_eq!(super::check(&pack, Some(&keys)).unwrap().to_string(), "valid");
 }
@@ -148,8 +149,7 @@ async fn a_held_receipt_names_its_policy_and_leads_approvers_to_the_console() {
         assert!(shown.contains(text), "no {text} in {shown}");
     }
     assert!(!shown.contains("Head of finance"), "{shown}");
-    let body = json!({"receipts": "members"});
-    assert_eq!(app.owner().patch("/api/v1/tenants/acme", body).await.0, 200);
+    assert_eq!(app.owner().update_tenant("acme", only("receipts", "members")).await.0, 200);
     let member = app.client(&app.member_token(super::TENANT, "viewer"));
     for (reader, giver) in [(&member, "Head of finance"), (&client, "a person")] {
         let (status, shown) = page(reader, &id).await;
@@ -165,40 +165,37 @@ async fn a_receipt_says_what_became_of_its_request() {
     let anybody = app.client("");
     let held = async |amount: f64| {
         let id = decided(&client, asking(amount, "DE")).await;
-        let (_, listed) = app.owner().get("/api/v1/approvals?order=newest&limit=1").await;
+        let (_, listed) = app.owner().list_approvals("order=newest&limit=1").await;
         (id, listed["approvals"][0]["id"].as_str().unwrap().to_owned())
     };
     let approver = app.person(super::TENANT, "approver", "another@example.org");
     let act = async |approval: &str, verb: &str, body| {
-        let path = format!("/api/v1/app/approvals/{approval}/{verb}");
-        let (status, acted) = approver.post(&path, body).await;
-        assert_eq!(status, 200, "{acted:#}");
+        approver.act_on_approval(approval, verb, body).await.assert_status(200);
     };
     let (id, approval) = held(25_000.0).await;
     let waiting = page(&anybody, &id).await.1;
     for text in ["Waits for approval, until <time", "<span>Open</span> for any approver"] {
         assert!(waiting.contains(text), "no {text} in {waiting}");
     }
-    act(&approval, "decline", json!({"reason": "no"})).await;
+    act(&approval, "decline", only("reason", "no")).await;
     let declined = page(&anybody, &id).await.1;
     for text in ["Declined as approver, on <time", "<h1>Held for approval, then declined</h1>"] {
         assert!(declined.contains(text), "no {text} in {declined}");
     }
     let (other, approval) = held(26_000.0).await;
-    act(&approval, "approve", json!({})).await;
+    act(&approval, "approve", nothing()).await;
     let approved = page(&anybody, &other).await.1;
     assert!(approved.contains("Approved and not used yet"), "{approved}");
     let (used, approval_of_used) = held(27_000.0).await;
-    act(&approval_of_used, "approve", json!({})).await;
-    let mut cites = asking(27_000.0, "DE");
-    cites["approval_id"] = json!(approval_of_used);
+    act(&approval_of_used, "approve", nothing()).await;
+    let cites = asking(27_000.0, "DE").with("approval_id", &approval_of_used);
     let allowed = decided(&client, cites).await;
     for (on, leads_to) in [(&used, &allowed), (&allowed, &used)] {
         let shown = page(&anybody, on).await.1;
         let link = format!("<a href=\"./{leads_to}\">The decision");
         assert!(shown.contains(&link), "{shown}");
     }
-    act(&approval, "withdraw", json!({"reason": "late"})).await;
+    act(&approval, "withdraw", only("reason", "late")).await;
     let withdrawn = page(&anybody, &other).await.1;
     assert!(withdrawn.contains("The approval was withdrawn on <time"), "{withdrawn}");
     for ended in [declined, approved, withdrawn] {
@@ -214,22 +211,15 @@ async fn receipts_of_members_need_a_credential_of_the_tenant() {
     let (app, client) = sealing().await;
     let id = decided(&client, asking(1.0, "DE")).await;
     sealed(&client, &id).await;
-    let other = json!({"name": "Other", "slug": "other"});
-    assert_eq!(app.owner().post("/api/v1/tenants", other).await.0, 201);
-    let body = json!({"receipts": "members"});
-    let (status, tenant) = app.owner().patch("/api/v1/tenants/acme", body).await;
-    assert_eq!((status, &tenant["tenant"]["receipts"]), (200, &json!("members")));
-    let bound = json!({
-        "tenant_id": super::TENANT, "label": "bound", "scopes": ["evidence:read"],
-        "principal_ids": ["svc:agent:acme:report-bot"],
-    });
-    let agent = json!({
-        "tenant_id": super::TENANT, "principal_class": "agent", "display_name": "report bot",
-        "name": "report-bot",
-    });
-    assert_eq!(app.owner().post("/api/v1/principals", agent).await.0, 201);
-    let (status, made) = app.owner().post("/api/v1/api-keys", bound).await;
-    assert_eq!(status, 201, "{made:#}");
+    let other = new_tenant("Other", "other");
+    assert_eq!(app.owner().create_tenant(other).await.0, 201);
+    let (status, tenant) = app.owner().update_tenant("acme", only("receipts", "members")).await;
+    assert_eq!((status, tenant["tenant"]["receipts"].text()), (200, "members"));
+    let bound = new_api_key("bound", &["evidence:read"])
+        .with("principal_ids", ["svc:agent:acme:report-bot"]);
+    let agent = new_principal("agent", "report bot").with("name", "report-bot");
+    assert_eq!(app.owner().create_principal(agent).await.0, 201);
+    let made = app.owner().create_api_key(bound).await.assert_status(201);
     let bound = app.client(made["secret"].as_str().unwrap());
     let other_work = app.client(&app.api_key(super::TENANT, &["webhooks:write"]).await);
     let stranger = app.client(&app.member_token("svc:tenant:other", "admin"));

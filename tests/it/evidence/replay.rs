@@ -5,11 +5,13 @@ use diesel_async::SimpleAsyncConnection;
 use serde_json::{Value, json};
 
 use super::{TENANT, asking, check, decided, published, sealed, sealing};
-use crate::support::{Client, TestApp};
+use crate::support::{
+    Answered, Client, MINT_REPLAY_PROOF, Members, Plain, TestApp, new_stop, nothing, only,
+};
 
 /// Requests a replay proof and verifies it.
 async fn replayed(client: &Client, body: Value) -> Value {
-    let (status, text) = client.text("POST", "/v1/replay/proof", Some(body)).await;
+    let (status, text) = client.text("POST", MINT_REPLAY_PROOF, Some(body)).await;
     assert_eq!(status, 200, "{text}");
     assert_eq!(check(&text, Some(&published(client).await)), Ok(Valid::Trusted), "{text}");
     serde_json::from_str(&text).unwrap()
@@ -19,17 +21,16 @@ async fn replayed(client: &Client, body: Value) -> Value {
 async fn the_sealed_arguments_give_the_same_bytes() {
     let (app, client) = sealing().await;
     let id = decided(&client, asking(1200.0, "DE")).await;
-    let (status, refused) = client.post("/v1/replay/proof", json!({"decision_id": id})).await;
-    assert_eq!((status, &refused["error"]), (409, &json!("decision_not_sealed")), "{refused:#}");
+    let (status, refused) = client.mint_replay_proof(only("decision_id", &id)).await;
+    assert_eq!((status, refused["error"].text()), (409, "decision_not_sealed"), "{refused:#}");
     let pack: Value = serde_json::from_str(&sealed(&client, &id).await).unwrap();
     // Later changes of the agent's authority do not affect the replay.
-    let stop =
-        json!({"tenant_id": TENANT, "actor_id": "svc:agent:acme:invoice-bot", "reason": "x"});
-    assert_eq!(app.owner().post("/api/v1/stop-signals", stop).await.0, 201);
-    for body in [json!({"decision_id": id}), json!({"evidence_id": pack["id"]})] {
+    let stop = new_stop("svc:agent:acme:invoice-bot", "x");
+    assert_eq!(app.owner().create_stop_signal(stop).await.0, 201);
+    for body in [only("decision_id", &id), only("evidence_id", &pack["id"])] {
         let proof = replayed(&client, body).await;
-        assert_eq!((&proof["result"], &proof["diff"]), (&json!("match"), &json!([])));
-        assert_eq!(proof["recomputed_decision_id"], json!(id));
+        assert_eq!((proof["result"].text(), &proof["diff"]), ("match", &json!([])));
+        assert_eq!(proof["recomputed_decision_id"], id);
     }
     let now = replayed(&client, json!({"decision_id": id, "mode": "current_state"})).await;
     assert_eq!(now["result"], "mismatch");
@@ -38,19 +39,15 @@ async fn the_sealed_arguments_give_the_same_bytes() {
     let both = (&reason["sealed"], &reason["recomputed"]);
     assert_eq!(both, (&json!("permission_granted"), &json!("actor_stopped")));
     let owner = app.owner();
-    let (status, by_owner) = owner.post(&format!("/api/v1/decisions/{id}:replay"), json!({})).await;
-    assert_eq!(
-        (status, &by_owner["replay_proof"]["result"]),
-        (200, &json!("match")),
-        "{by_owner:#}"
-    );
-    for body in [json!({}), json!({"decision_id": id, "mode": "policy_pin"})] {
-        assert_eq!(client.post("/v1/replay/proof", body).await.0, 400);
+    let (status, by_owner) = owner.post(&format!("/api/v1/decisions/{id}:replay"), nothing()).await;
+    assert_eq!((status, by_owner["replay_proof"]["result"].text()), (200, "match"), "{by_owner:#}");
+    for body in [nothing(), json!({"decision_id": id, "mode": "policy_pin"})] {
+        assert_eq!(client.mint_replay_proof(body).await.0, 400);
     }
 }
 
 async fn threshold(app: &TestApp) -> Value {
-    let (_, found) = app.owner().get(&format!("/api/v1/policies?tenant_id={TENANT}")).await;
+    let (_, found) = app.owner().list_policies(&format!("tenant_id={TENANT}")).await;
     let policies = found["policies"].as_array().unwrap();
     let is = |policy: &&Value| policy["name"] == "Payment threshold";
     policies.iter().find(is).unwrap().clone()
@@ -62,10 +59,11 @@ async fn a_version_of_a_policy_is_put_in() {
     let id = decided(&client, asking(9000.0, "DE")).await;
     sealed(&client, &id).await;
     let policy = threshold(&app).await;
-    let path = format!("/api/v1/policies/{}", policy["id"].as_str().unwrap());
     let lower = policy["cedar"].as_str().unwrap().replace("10000.00", "5000.00");
-    let (status, changed) = app.owner().patch(&path, json!({"cedar": lower})).await;
-    assert_eq!(status, 200, "{changed:#}");
+    app.owner()
+        .update_policy(policy["id"].as_str().unwrap(), only("cedar", &lower))
+        .await
+        .assert_status(200);
     let pin = |version: i32| {
         json!({"decision_id": id, "mode": "policy_pin", "policy_id": policy["id"],
                "policy_version": version})
@@ -73,8 +71,8 @@ async fn a_version_of_a_policy_is_put_in() {
     let same = replayed(&client, pin(1)).await;
     assert_eq!(same["result"], "match", "{same:#}");
     let held = replayed(&client, pin(2)).await;
-    assert_eq!((&held["result"], &held["policy"]["version"]), (&json!("mismatch"), &json!(2)));
-    let (status, unknown) = client.post("/v1/replay/proof", pin(9)).await;
+    assert_eq!((held["result"].text(), held["policy"]["version"].number()), ("mismatch", 2));
+    let (status, unknown) = client.mint_replay_proof(pin(9)).await;
     let field = &unknown["details"][0]["field"];
     assert_eq!((status, field), (400, &json!("policy_version")), "{unknown:#}");
 }
@@ -89,7 +87,7 @@ async fn altered_facts_are_a_mismatch() {
     let alter = "SET session_replication_role = replica; UPDATE decisions SET context = \
         convert_to(replace(convert_from(context, 'UTF8'), '1200', '1300'), 'UTF8')";
     owner.batch_execute(alter).await.unwrap();
-    let proof = replayed(&client, json!({"decision_id": id})).await;
+    let proof = replayed(&client, only("decision_id", &id)).await;
     assert_eq!(proof["result"], "mismatch");
     assert_eq!(proof["diff"][0]["member"], "request.context_digest", "{proof:#}");
     for mode in ["current_state", "historical_state_snapshot"] {
@@ -103,14 +101,12 @@ async fn altered_facts_are_a_mismatch() {
 async fn an_allow_that_used_up_its_approval_still_follows() {
     let (app, client) = sealing().await;
     let ask = asking(25_000.0, "DE");
-    let (_, held) = client.post("/api/v1/runtime/evaluate", ask.clone()).await;
+    let (_, held) = client.evaluate(ask.clone()).await;
     let approval = held["approval_id"].as_str().unwrap();
     let approver = app.person(TENANT, "approver", "ann@example.org");
-    let path = format!("/api/v1/app/approvals/{approval}/approve");
-    assert_eq!(approver.post(&path, json!({})).await.0, 200);
-    let mut citing = ask;
-    citing["approval_id"] = json!(approval);
-    let (_, allowed) = client.post("/api/v1/runtime/evaluate", citing).await;
+    assert_eq!(approver.approve_approval(approval).await.0, 200);
+    let citing = ask.with("approval_id", approval);
+    let (_, allowed) = client.evaluate(citing).await;
     assert_eq!(allowed["decision"], "allow", "{allowed:#}");
     let id = allowed["decision_id"].as_str().unwrap();
     sealed(&client, id).await;

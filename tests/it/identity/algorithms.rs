@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{AUDIENCE, MEMBER, OWNER, World};
 use crate::support::issuer::{KID, TestIssuer};
+use crate::support::{Members, only};
 
 const ISS: &str = "https://id.example.org";
 const ALL: [Algorithm; 3] = [Algorithm::RS256, Algorithm::ES256, Algorithm::EdDSA];
@@ -100,7 +101,7 @@ async fn only_the_issuers_algorithms_count() {
 async fn the_owners_token_is_signed_with_an_algorithm_for_owners() {
     for issuer in issuers() {
         let world = world(&issuer, &ALL, &[Algorithm::RS256]);
-        let owner = issuer.token(&claims(&world, &json!({"role": "owner"})));
+        let owner = issuer.token(&claims(&world, &only("role", "owner")));
         let answer = world.call(OWNER, &owner).await;
         assert_eq!(answer.is_ok(), issuer.alg() == "RS256", "{}: {answer:?}", issuer.alg());
         world.call(MEMBER, &issuer.token(&viewer(&world))).await.unwrap();
@@ -137,8 +138,7 @@ async fn a_key_that_is_of_another_type_than_it_declares_is_not_used() {
         }
     };
     for issuer in issuers() {
-        let mut named = issuer.jwk();
-        named["alg"] = json!(issuer.alg());
+        let named = issuer.jwk().with("alg", issuer.alg());
         issuer.published.lock().1 = json!({"keys": [named]}).to_string();
         let declared = world(&issuer, &ALL, &ALL);
         declared.call(MEMBER, &issuer.token(&viewer(&declared))).await.unwrap();

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{AUDIENCE, MEMBER, World};
 use crate::support::issuer::TestIssuer;
+use crate::support::{Members, nothing, only};
 
 const ISS: &str = "https://id.example.org";
 /// The roles in the order in which one of several counts.
@@ -47,9 +48,9 @@ impl Party {
     }
 
     async fn call(&self, claims: Value) -> Result<Caller, Error> {
-        let mut all = json!({"aud": AUDIENCE, "sub": "user_1",
-                             "exp": self.world.clock.now().timestamp() + 600});
-        all.as_object_mut().unwrap().extend(claims.as_object().unwrap().clone());
+        let all = json!({"aud": AUDIENCE, "sub": "user_1",
+                             "exp": self.world.clock.now().timestamp() + 600})
+        .and(&claims);
         self.world.call(MEMBER, &self.issuer.token(&all)).await
     }
 
@@ -125,7 +126,7 @@ async fn unknown_groups_give_no_role() {
         json!("unknown"),
         json!(["unknown", "G-ADMIN", "g-admin ", " g-admin", "g-adm", "/g-admin", "admin"]),
         json!([1, null, {"g-admin": true}, ["g-admin"]]),
-        json!({"g-admin": true}),
+        only("g-admin", true),
         json!(true),
         // A group that has the name of a role is only a group.
         json!(["owner", "admin"]),
@@ -161,17 +162,17 @@ async fn a_role_claim_has_a_text_or_a_list() {
         (json!(["offline_access", "uma_authorization", "approver"]), "approver"),
         (json!(["clerk"]), ""),
         (json!([["admin"]]), ""),
-        (json!({"admin": true}), ""),
+        (only("admin", true), ""),
         (json!(1), ""),
         (json!(null), ""),
     ] {
         assert_eq!(party.role(of(&roles, &json!([]))).await.as_str(), role, "{roles}");
     }
     // The default places don't count besides the role claim.
-    let mut claims = of(&json!(null), &json!([]));
-    claims["public_metadata"] = json!({"role": "admin", "tenant_id": "svc:tenant:globex"});
-    claims["org_id"] = json!("org_globex");
-    claims["o"] = json!({"id": "org_globex"});
+    let claims = of(&json!(null), &json!([]))
+        .with("public_metadata", json!({"role": "admin", "tenant_id": "svc:tenant:globex"}))
+        .with("org_id", "org_globex")
+        .with("o", only("id", "org_globex"));
     assert_eq!(party.role(claims).await.as_str(), "");
 }
 
@@ -181,17 +182,17 @@ async fn a_role_claim_has_a_text_or_a_list() {
 async fn a_role_that_another_organisation_granted_does_not_count() {
     let party = Party::new(rules());
     let of = |roles: Value| json!({"tenant": "org_acme", "roles": roles});
-    let acme = json!({"org_acme": "acme.example.org"});
-    let globex = json!({"org_globex": "globex.example.org"});
+    let acme = only("org_acme", "acme.example.org");
+    let globex = only("org_globex", "globex.example.org");
     for (roles, role) in [
-        (json!({"admin": acme}), "admin"),
+        (only("admin", &acme), "admin"),
         (json!({"viewer": acme, "admin": globex}), "viewer"),
-        (json!({"admin": globex}), ""),
-        (json!({"owner": globex}), ""),
+        (only("admin", &globex), ""),
+        (only("owner", &globex), ""),
         (json!({"admin": {}}), ""),
-        (json!({"admin": "org_acme"}), ""),
-        (json!({"admin": ["org_acme"]}), ""),
-        (json!({"clerk": acme}), ""),
+        (only("admin", "org_acme"), ""),
+        (only("admin", ["org_acme"]), ""),
+        (only("clerk", &acme), ""),
     ] {
         assert_eq!(party.role(of(roles.clone())).await.as_str(), role, "{roles}");
     }
@@ -233,13 +234,9 @@ async fn a_tenant_claim_names_one_tenant() {
 #[tokio::test]
 async fn clerks_organisation_is_in_either_version_of_its_tokens() {
     let party = Party::new(ClaimRules::default());
-    let of = |claims: Value| {
-        let mut all = json!({"public_metadata": {"role": "approver"}});
-        all.as_object_mut().unwrap().extend(claims.as_object().unwrap().clone());
-        all
-    };
+    let of = |claims: Value| json!({"public_metadata": {"role": "approver"}}).and(&claims);
     for claims in [
-        json!({"org_id": "org_acme"}),
+        only("org_id", "org_acme"),
         json!({"v": 2, "o": {"id": "org_acme", "slg": "acme", "rol": "admin", "per": "read"}}),
         json!({"org_id": "", "o": {"id": "org_acme"}}),
         json!({"org_id": "org_acme", "o": {"id": "org_globex"}}),
@@ -250,10 +247,10 @@ async fn clerks_organisation_is_in_either_version_of_its_tokens() {
     for claims in [
         json!({"o": {"id": "org_unknown"}}),
         json!({"o": {"id": 7}}),
-        json!({"o": "org_acme"}),
-        json!({"o": ["org_acme"]}),
+        only("o", "org_acme"),
+        only("o", ["org_acme"]),
         json!({"o": {"id": ""}}),
-        json!({}),
+        nothing(),
     ] {
         let answer = party.call(of(claims.clone())).await;
         assert!(matches!(answer, Err(Error::Forbidden(_))), "{claims}: {answer:?}");
@@ -266,9 +263,9 @@ async fn groups_that_are_left_out_are_not_no_groups() {
     let party = Party::new(rules());
     for claims in [
         json!({"_claim_names": {"groups": "src1"}, "_claim_sources": {"src1": {"endpoint": "https://x"}}}),
-        json!({"hasgroups": true}),
+        only("hasgroups", true),
     ] {
-        let mut all = json!({"tenant": "svc:tenant:acme"});
+        let mut all = only("tenant", "svc:tenant:acme");
         all.as_object_mut().unwrap().extend(claims.as_object().unwrap().clone());
         let answer = party.call(all.clone()).await;
         let Err(Error::Forbidden(told)) = answer else { panic!("{claims}: {answer:?}") };

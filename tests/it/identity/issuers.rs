@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::{AUDIENCE, MEMBER, OWNER, World};
 use crate::support::issuer::{KID, TestIssuer};
+use crate::support::{Members, only};
 
 const FIRST: &str = "https://id.example.org";
 const OKTA: &str = "https://acme.okta.com/oauth2/default";
@@ -54,10 +55,9 @@ impl Two {
     }
 
     fn claims(&self, more: &Value) -> Value {
-        let mut all = json!({"aud": AUDIENCE, "sub": "ann",
-                             "exp": self.world.clock.now().timestamp() + 600});
-        all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        all
+        json!({"aud": AUDIENCE, "sub": "ann",
+                             "exp": self.world.clock.now().timestamp() + 600})
+        .and(more)
     }
 
     async fn call(&self, issuer: &TestIssuer, more: &Value) -> Result<Caller, Error> {
@@ -79,8 +79,7 @@ async fn a_token_is_verified_with_the_keys_of_its_own_issuer() {
         (&two.first, OKTA, false),
         (&two.okta, FIRST, false),
     ] {
-        let mut claims = of("viewer", "acme");
-        claims["iss"] = json!(iss);
+        let claims = of("viewer", "acme").with("iss", iss);
         let answer = two.call(signer, &claims).await;
         assert_eq!(answer.is_ok(), works, "{} as {iss}: {answer:?}", signer.iss);
         if !works {
@@ -90,18 +89,15 @@ async fn a_token_is_verified_with_the_keys_of_its_own_issuer() {
     for iss in
         [json!("https://evil.example"), json!([FIRST, OKTA]), json!(format!("{FIRST}/")), json!("")]
     {
-        let mut claims = of("viewer", "acme");
-        claims["iss"] = iss.clone();
+        let claims = of("viewer", "acme").with("iss", &iss);
         let answer = two.call(&two.okta, &claims).await;
         assert!(matches!(answer, Err(Error::Token(_))), "{iss}: {answer:?}");
     }
     // A `kid` of the other issuer's key alone is not found.
-    let mut moved = two.first.jwk();
-    moved["kid"] = json!("key-2");
+    let moved = two.first.jwk().with("kid", "key-2");
     two.first.published.lock().1 = json!({"keys": [moved]}).to_string();
     let header = json!({"alg": "RS256", "typ": "JWT", "kid": "key-2"});
-    let mut claims = two.claims(&of("viewer", "acme"));
-    claims["iss"] = json!(OKTA);
+    let claims = two.claims(&of("viewer", "acme")).with("iss", OKTA);
     let answer = two.world.call(MEMBER, &two.first.sign(&header, &claims)).await;
     assert_eq!(answer, Err(Error::Token("no key of its issuer has its `kid`")));
 }
@@ -115,8 +111,7 @@ async fn an_audience_belongs_to_its_issuer() {
         (&two.okta, AUDIENCE, false),
         (&two.okta, "api://okta", true),
     ] {
-        let mut claims = of("viewer", "acme");
-        claims["aud"] = json!(aud);
+        let claims = of("viewer", "acme").with("aud", aud);
         assert_eq!(two.call(issuer, &claims).await.is_ok(), works, "{}, {aud}", issuer.iss);
     }
 }
@@ -147,8 +142,8 @@ async fn an_issuer_names_only_its_own_tenants() {
     let two = Two::with(|_, okta| {
         okta.claims = ClaimRules::new(None, Some(ClaimPath::parse("tid").unwrap()), None);
     });
-    two.call(&two.okta, &json!({"tid": "org_acme"})).await.unwrap();
-    two.call(&two.okta, &json!({"tid": "org_globex"})).await.unwrap_err();
+    two.call(&two.okta, &only("tid", "org_acme")).await.unwrap();
+    two.call(&two.okta, &only("tid", "org_globex")).await.unwrap_err();
     // An issuer without tenants speaks for none.
     let two = Two::with(|_, okta| okta.tenants = Some(Arc::new([])));
     two.call(&two.okta, &of("admin", "acme")).await.unwrap_err();
@@ -160,8 +155,7 @@ async fn only_the_marked_issuer_names_the_owner() {
     let two = Two::new();
     let token = two.first.token(&two.claims(&owner));
     assert!(two.world.call(OWNER, &token).await.unwrap().is_owner());
-    let mut in_tenant = of("owner", "acme");
-    in_tenant["org_id"] = json!("org_acme");
+    let in_tenant = of("owner", "acme").with("org_id", "org_acme");
     for claims in [owner.clone(), of("owner", "acme"), in_tenant] {
         for path in [OWNER, MEMBER] {
             let token = two.okta.token(&two.claims(&claims));
@@ -207,8 +201,7 @@ async fn the_same_sub_at_two_issuers_is_two_people() {
     assert_eq!((ann.actor.as_str(), other.actor.as_str()), ("ann", "okta|ann"));
     // The first issuer can't name the other's people.
     for sub in ["okta|ann", "okta|"] {
-        let mut claims = of("admin", "acme");
-        claims["sub"] = json!(sub);
+        let claims = of("admin", "acme").with("sub", sub);
         let answer = two.call(&two.first, &claims).await;
         assert!(matches!(answer, Err(Error::Token(_))), "{sub}: {answer:?}");
         // At its own issuer, it is only a `sub`.
@@ -216,12 +209,10 @@ async fn the_same_sub_at_two_issuers_is_two_people() {
         assert_eq!(nested.identity(), format!("{OKTA}|okta|{sub}"));
     }
     for sub in ["okta", "oktas|ann", "auth0|ann"] {
-        let mut claims = of("admin", "acme");
-        claims["sub"] = json!(sub);
+        let claims = of("admin", "acme").with("sub", sub);
         two.call(&two.first, &claims).await.unwrap();
     }
-    let mut empty = of("admin", "acme");
-    empty["sub"] = json!("");
+    let empty = of("admin", "acme").with("sub", "");
     two.call(&two.okta, &empty).await.unwrap_err();
 }
 
@@ -251,8 +242,7 @@ async fn a_token_needs_an_address_if_its_issuer_says_so() {
         (json!(""), false),
         (json!("  "), false),
     ] {
-        let mut claims = of("viewer", "acme");
-        claims["email"] = email.clone();
+        let claims = of("viewer", "acme").with("email", &email);
         let answer = two.call(&two.okta, &claims).await;
         assert_eq!(answer.is_ok(), works, "{email}: {answer:?}");
         if !works {
@@ -282,10 +272,10 @@ async fn an_issuer_that_fails_does_not_stop_the_others() {
         vec![first, okta]
     });
     let call = async |issuer: &TestIssuer, sub: &str| {
-        let mut claims = of("viewer", "acme");
-        claims["aud"] = json!(AUDIENCE);
-        claims["sub"] = json!(sub);
-        claims["exp"] = json!(4_102_444_800_i64);
+        let claims = of("viewer", "acme")
+            .with("aud", AUDIENCE)
+            .with("sub", sub)
+            .with("exp", 4_102_444_800_i64);
         world.call(MEMBER, &issuer.token(&claims)).await
     };
     let published = okta.published.lock().clone();

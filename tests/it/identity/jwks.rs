@@ -21,6 +21,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{OWNER, World};
+use crate::support::{Members, only};
 
 /// An identity provider on this machine.
 #[derive(Clone, Default)]
@@ -87,7 +88,7 @@ async fn keys_are_where_the_issuer_says_they_are() {
             |_| Some(json!({"issuer": "https://evil.example", "jwks_uri": "http://127.0.0.1:9/"})),
             true,
         ),
-        (|issuer| Some(json!({"issuer": issuer})), true),
+        (|issuer| Some(only("issuer", issuer)), true),
         (|issuer| Some(json!({"issuer": issuer, "jwks_uri": format!("{issuer}/jwks")})), true),
         (|issuer| Some(json!({"issuer": issuer, "jwks_uri": "http://127.0.0.1:9/"})), false),
         (|issuer| Some(json!({"issuer": issuer, "jwks_uri": "http://idp.example/jwks"})), false),
@@ -139,8 +140,7 @@ async fn all_who_wait_for_a_slow_provider_have_one_result() {
 #[tokio::test]
 async fn only_so_many_wait_for_a_slow_provider() {
     let (world, provider) = world().await;
-    let mut header = world.header();
-    header["kid"] = json!("unknown");
+    let header = world.header().with("kid", "unknown");
     let forged = world.sign(&header, &world.claims());
     let answers = join_all((0..1000).map(|_| world.call(OWNER, &forged))).await;
     let refused = answers.iter().filter(|answer| **answer == Err(Error::Unavailable)).count();
@@ -155,8 +155,7 @@ async fn unknown_kids_do_not_aim_us_at_the_provider() {
     let (world, provider) = world().await;
     world.call(OWNER, &world.token(|_| {})).await.unwrap();
     let forge = |kid: &str| {
-        let mut header = world.header();
-        header["kid"] = json!(kid);
+        let header = world.header().with("kid", kid);
         world.sign(&header, &world.claims())
     };
     for n in 0..5 {
@@ -178,8 +177,7 @@ async fn a_new_key_is_found_at_once_and_a_withdrawn_one_stops() {
     world.call(OWNER, &world.token(|_| {})).await.unwrap();
     world.clock.advance(TimeDelta::seconds(31));
     provider.answers(200, &next.token_jwks());
-    let mut header = world.header();
-    header["kid"] = json!(next.token_signer().unwrap().kid());
+    let header = world.header().with("kid", next.token_signer().unwrap().kid());
     let token = super::sign_with(&header, &world.claims(), |bytes| {
         next.token_signer().unwrap().sign(bytes).unwrap()
     });
@@ -236,7 +234,7 @@ async fn keys_that_may_not_verify_are_passed_over() {
         ("alg", json!("PS256")),
         ("kty", json!("oct")),
         ("revoked_at", json!("2026-01-01T00:00:00Z")),
-        ("revoked", json!({"revoked_at": 1})),
+        ("revoked", only("revoked_at", 1)),
         ("n", json!("AQAB")),
         ("kid", Value::Null),
     ];
@@ -251,14 +249,12 @@ async fn keys_that_may_not_verify_are_passed_over() {
         assert!(matches!(answer, Err(Error::Token(_))), "{member}: {answer:?}");
     }
     // This key declares its own `key_ops`, which may include `verify`.
-    let mut key = document["keys"][0].clone();
-    key["key_ops"] = json!(["verify", "sign"]);
+    let key = document["keys"][0].clone().with("key_ops", ["verify", "sign"]);
     provider.answers(200, &json!({"keys": [key]}).to_string());
     world.clock.advance(TimeDelta::seconds(31));
     assert!(world.call(OWNER, &world.token(|_| {})).await.is_ok());
     let padding = "x".repeat(300 * 1024);
-    let mut large = document.clone();
-    large["padding"] = json!(padding);
+    let large = document.clone().with("padding", padding);
     provider.answers(200, &large.to_string());
     world.clock.advance(TimeDelta::hours(5));
     assert_eq!(world.call(OWNER, &world.token(|_| {})).await, Err(Error::Unavailable));

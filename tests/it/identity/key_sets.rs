@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{OWNER, World, jwks::world};
+use crate::support::Members;
 
 /// Returns a token that is not in the cache.
 fn fresh(world: &World, name: &str) -> String {
@@ -54,8 +55,7 @@ async fn a_set_without_a_usable_key_leaves_the_earlier_keys() {
         assert!(answer.is_ok(), "{body}: {answer:?}");
         // The provider may have a key that the service does not know yet: the token is not called
         // invalid.
-        let mut header = world.header();
-        header["kid"] = json!("another");
+        let header = world.header().with("kid", "another");
         let unknown = world.call(OWNER, &world.sign(&header, &world.claims())).await;
         assert_eq!(unknown, Err(Error::Unavailable), "{body}");
         let state = world.identity.remote_keys()[0].state().unwrap_err();
@@ -108,8 +108,7 @@ async fn without_any_key_the_provider_is_asked_each_second() {
     assert_eq!(world.identity.remote_keys()[0].state(), Ok(()));
     // Now that a key is known, the provider is asked at most every 30 seconds.
     provider.answers(503, "");
-    let mut header = world.header();
-    header["kid"] = json!("another");
+    let header = world.header().with("kid", "another");
     for _ in 0..5 {
         world.clock.advance(TimeDelta::seconds(2));
         world.call(OWNER, &world.sign(&header, &world.claims())).await.unwrap_err();

@@ -7,39 +7,35 @@ use authority_model::proto::runtime::{
 use serde_json::{Value, json};
 use tonic::{Code, Request, metadata::MetadataValue};
 
-use crate::support::{Client, TestApp, Wishes};
+use crate::support::{
+    AGENT, Answered, Client, Members, Plain, TENANT, TestApp, Wishes, new_principal, new_tenant,
+    only,
+};
 
-const TENANT: &str = "svc:tenant:acme";
-const AGENT: &str = "svc:agent:acme:invoice-bot";
 const NORA: &str = "nora@acme.example";
 
 /// Creates a human principal and returns its id.
 async fn principal(app: &TestApp, subject: Option<&str>, email: Option<&str>) -> String {
-    let body = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Nora",
-                      "external_subject": subject, "email": email});
-    let (status, made) = app.owner().post("/api/v1/principals", body).await;
-    assert_eq!(status, 201, "{made:#}");
+    let body =
+        new_principal("human", "Nora").with("external_subject", subject).with("email", email);
+    let made = app.owner().create_principal(body).await.assert_status(201);
     made["principal"]["id"].as_str().unwrap().to_owned()
 }
 
 async fn set(app: &TestApp, id: &str, state: &str) {
-    let body = json!({"state": state});
-    let (status, answer) = app.owner().patch(&format!("/api/v1/principals/{id}"), body).await;
-    assert_eq!(status, 200, "{answer:#}");
+    app.owner().update_principal(id, only("state", state)).await.assert_status(200);
 }
 
 async fn delete(app: &TestApp, id: &str) {
-    let path = format!("/api/v1/principals/{id}");
-    assert_eq!(app.owner().call("DELETE", &path, None, &[]).await.0, 200);
+    assert_eq!(app.owner().delete_principal(id).await.0, 200);
 }
 
 /// Returns the statuses of a person's two reads and one write over REST, and of one read over gRPC.
 async fn statuses(app: &TestApp, person: &Client, approval: &str) -> (u16, u16, u16, Code) {
-    let list = person.get("/api/v1/app/approvals").await.0;
-    let read = person.get(&format!("/v1/authority/{AGENT}")).await.0;
-    let act = format!("/api/v1/app/approvals/{approval}/approve");
+    let list = person.list_approvals("").await.0;
+    let read = person.get_authority(AGENT).await.0;
     // The body is invalid: an authorized caller gets an error about the body.
-    let acted = person.post(&act, json!({"nonsense": true})).await.0;
+    let acted = person.act_on_approval(approval, "approve", only("nonsense", true)).await.0;
     let mut grpc = AuthorityServiceClient::connect(app.base_url().to_owned()).await.unwrap();
     let mut request = Request::new(GetAuthorityRequest { entity_id: AGENT.to_owned() });
     let bearer: MetadataValue<_> = format!("Bearer {}", person.token).parse().unwrap();
@@ -57,7 +53,7 @@ async fn a_suspended_or_deleted_person_neither_reads_nor_approves() {
     let demo = app.demo().await;
     let held = crate::support::asking(25_000.0, "DE");
     let client = app.client(&demo.api_key);
-    let (_, held) = client.post("/api/v1/runtime/evaluate", held).await;
+    let (_, held) = client.evaluate(held).await;
     let approval = held["approval_id"].as_str().unwrap();
     let beside = app.beside(Wishes::default()).await;
     for by_subject in [true, false] {
@@ -106,14 +102,13 @@ async fn the_refusal_says_no_more_than_that() {
     let id = principal(&app, Some(&format!("dev|{NORA}")), None).await;
     set(&app, &id, "suspended").await;
     let nora = app.person(TENANT, "approver", NORA);
-    let (status, answer): (u16, Value) = nora.get("/api/v1/app/approvals").await;
-    assert_eq!((status, &answer["error"]), (403, &json!("forbidden")), "{answer:#}");
+    let (status, answer): (u16, Value) = nora.list_approvals("").await;
+    assert_eq!((status, answer["error"].text()), (403, "forbidden"), "{answer:#}");
     assert!(!answer.to_string().contains(&id) && !answer.to_string().contains("suspended"));
     // She can call public operations like any other caller. Her suspension does not apply in
     // another tenant.
     assert_eq!(nora.get("/health").await.0, 200);
-    let body = json!({"name": "Other", "slug": "other"});
-    assert_eq!(app.owner().post("/api/v1/tenants", body).await.0, 201);
+    assert_eq!(app.owner().create_tenant(new_tenant("Other", "other")).await.0, 201);
     let there = app.person("svc:tenant:other", "approver", NORA);
-    assert_eq!(there.get("/api/v1/app/approvals").await.0, 200);
+    assert_eq!(there.list_approvals("").await.0, 200);
 }

@@ -6,10 +6,9 @@ use std::{fs, path::Path};
 use authority_config::{Config, Sources};
 use serde_json::{Value, json};
 
-use crate::support::{TestApp, Wishes, issuer::TestIssuer};
+use crate::support::{AGENT, Members, TestApp, Wishes, issuer::TestIssuer, nothing, only};
 
 const PAGE: &str = "docs/operations/sign-in.md";
-const AGENT: &str = "svc:agent:acme:invoice-bot";
 
 /// The claims of a provider's token, besides `iss`, `aud` and `exp`.
 struct Shape {
@@ -60,9 +59,9 @@ fn keycloak() -> Shape {
             ),
         ],
         strangers: vec![
-            json!({"organization": ["globex"]}),
-            json!({"organization": ["acme", "globex"]}),
-            json!({"organization": null}),
+            only("organization", ["globex"]),
+            only("organization", ["acme", "globex"]),
+            only("organization", Value::Null),
         ],
     }
 }
@@ -79,20 +78,20 @@ fn entra() -> Shape {
             "uti": "fqiBqXLPj0eQa82S-IYFAA", "rh": "0.AAAA",
         }),
         roles: vec![
-            (json!({"roles": ["approver"]}), "approver"),
-            (json!({"groups": ["5581f7d2-cf2f-4bc1-a6d1-6ea1a35b8e5f"]}), "auditor"),
-            (json!({"groups": ["00000000-0000-0000-0000-000000000000"]}), ""),
+            (only("roles", ["approver"]), "approver"),
+            (only("groups", ["5581f7d2-cf2f-4bc1-a6d1-6ea1a35b8e5f"]), "auditor"),
+            (only("groups", ["00000000-0000-0000-0000-000000000000"]), ""),
             (
                 json!({"groups": ["5581f7d2-cf2f-4bc1-a6d1-6ea1a35b8e5f"], "roles": ["admin"]}),
                 "admin",
             ),
         ],
         strangers: vec![
-            json!({"tid": "72f988bf-86f1-41af-91ab-2d7cd011db47"}),
+            only("tid", "72f988bf-86f1-41af-91ab-2d7cd011db47"),
             // Groups that are left out.
             json!({"_claim_names": {"groups": "src1"}, "_claim_sources": {"src1": {"endpoint":
                 "https://graph.microsoft.com/v1.0/users/690222be/getMemberObjects"}}}),
-            json!({"hasgroups": true}),
+            only("hasgroups", true),
         ],
     }
 }
@@ -106,10 +105,10 @@ fn okta() -> Shape {
             "uid": "00u1a2b3c4", "sub": "00u1a2b3c4", "scp": ["openid", "email"],
         }),
         roles: vec![
-            (json!({"groups": ["Everyone", "Authority Approvers"]}), "approver"),
-            (json!({"groups": ["Authority Approvers", "Authority Admins"]}), "admin"),
-            (json!({"groups": ["Everyone"]}), ""),
-            (json!({}), ""),
+            (only("groups", ["Everyone", "Authority Approvers"]), "approver"),
+            (only("groups", ["Authority Approvers", "Authority Admins"]), "admin"),
+            (only("groups", ["Everyone"]), ""),
+            (nothing(), ""),
         ],
         strangers: Vec::new(),
     }
@@ -124,12 +123,12 @@ fn auth0() -> Shape {
             "org_id": "org_9ybsU1dN2dKfDkBi", "permissions": [],
         }),
         roles: vec![
-            (json!({"https://acme.example/roles": ["approver"]}), "approver"),
-            (json!({"https://acme.example/roles": ["viewer", "admin"]}), "admin"),
+            (only("https://acme.example/roles", ["approver"]), "approver"),
+            (only("https://acme.example/roles", ["viewer", "admin"]), "admin"),
             (json!({"https://acme.example/roles": []}), ""),
             (json!({"https://globex.example/roles": ["admin"], "roles": ["admin"]}), ""),
         ],
-        strangers: vec![json!({"org_id": "org_other"}), json!({"org_id": null})],
+        strangers: vec![only("org_id", "org_other"), only("org_id", Value::Null)],
     }
 }
 
@@ -138,8 +137,8 @@ fn zitadel() -> Shape {
         json!({"urn:zitadel:iam:org:project:roles": roles,
         "urn:zitadel:iam:org:project:69234237810729019:roles": roles})
     };
-    let granted = json!({"69234230193872955": "acme.zitadel.cloud"});
-    let elsewhere = json!({"70669144072186707": "globex.zitadel.cloud"});
+    let granted = only("69234230193872955", "acme.zitadel.cloud");
+    let elsewhere = only("70669144072186707", "globex.zitadel.cloud");
     Shape {
         provider: "Zitadel",
         org: Some("69234230193872955"),
@@ -150,16 +149,16 @@ fn zitadel() -> Shape {
             "urn:zitadel:iam:user:resourceowner:primary_domain": "acme.zitadel.cloud",
         }),
         roles: vec![
-            (of(json!({"approver": granted})), "approver"),
+            (of(only("approver", &granted)), "approver"),
             (of(json!({"viewer": granted, "admin": granted})), "admin"),
             // Another organization grants a role to a user of this one.
             (of(json!({"viewer": granted, "admin": elsewhere})), "viewer"),
-            (of(json!({"admin": elsewhere})), ""),
-            (json!({}), ""),
+            (of(only("admin", &elsewhere)), ""),
+            (nothing(), ""),
         ],
         strangers: vec![
-            json!({"urn:zitadel:iam:user:resourceowner:id": "70669144072186707"}),
-            json!({"urn:zitadel:iam:user:resourceowner:id": null}),
+            only("urn:zitadel:iam:user:resourceowner:id", "70669144072186707"),
+            only("urn:zitadel:iam:user:resourceowner:id", Value::Null),
         ],
     }
 }
@@ -173,9 +172,9 @@ fn google() -> Shape {
             "email": "ann@acme.example", "email_verified": true, "hd": "acme.example",
             "at_hash": "HK6E_P6Dh8Y93mRNtsDB1Q", "name": "Ann",
         }),
-        roles: vec![(json!({}), "admin"), (json!({"sub": "110169484474386276335"}), "")],
+        roles: vec![(nothing(), "admin"), (only("sub", "110169484474386276335"), "")],
         strangers: vec![
-            json!({"hd": "globex.example"}),
+            only("hd", "globex.example"),
             // A private account, with an address of its own choice.
             json!({"hd": null, "email": "ann@acme.example"}),
         ],
@@ -202,7 +201,7 @@ fn recipes() -> Vec<(String, Config)> {
 }
 
 fn merged(claims: &[&Value]) -> Value {
-    let mut all = json!({});
+    let mut all = nothing();
     for claims in claims {
         all.as_object_mut().unwrap().extend(claims.as_object().unwrap().clone());
     }
@@ -231,8 +230,8 @@ async fn a_token_of_each_provider_has_its_role_and_tenant() {
         let issuer = TestIssuer::rs256(&iss);
         let mut identity = config.identity;
         (identity.jwks_url, identity.dev_provider) = (Some(issuer.serve().await), Some(true));
-        let org = json!({"idp_org_id": shape.org.unwrap_or(&iss)});
-        let (status, answer) = seeded.owner().patch("/api/v1/tenants/acme", org).await;
+        let org = only("idp_org_id", shape.org.unwrap_or(&iss));
+        let (status, answer) = seeded.owner().update_tenant("acme", org).await;
         assert_eq!(status, 200, "{provider}: {answer:#}");
         let app = seeded.beside(Wishes { identity, ..Wishes::default() }).await;
         app.app.graph.catch_up().await;
@@ -256,8 +255,8 @@ async fn a_token_of_each_provider_has_its_role_and_tenant() {
             let claims = merged(&[&base, &shape.user, claims]);
             assert_eq!(statuses(&claims).await, [403; 3], "{provider}: {claims:#}");
         }
-        let mut other = merged(&[&base, &shape.user, &shape.roles[0].0]);
-        other["aud"] = json!("another-application");
+        let other =
+            merged(&[&base, &shape.user, &shape.roles[0].0]).with("aud", "another-application");
         assert_eq!(statuses(&other).await, [401; 3], "{provider}: {other:#}");
     }
 }

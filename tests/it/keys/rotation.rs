@@ -7,7 +7,7 @@ use authority_process::clock::Clock;
 use chrono::{DateTime, TimeDelta};
 use serde_json::{Value, json};
 
-use crate::support::{TestApp, database::Database};
+use crate::support::{Answered, Plain, TestApp, database::Database, only};
 
 #[track_caller]
 fn published(keys: &Keys) -> Vec<String> {
@@ -55,12 +55,9 @@ async fn a_due_key_is_rotated_in_two_steps() {
 async fn a_key_that_a_request_made_falls_due_like_any_other() {
     let app = TestApp::start().await;
     let owner = app.owner();
-    let asked = json!({"alg": "EdDSA", "purpose": "partners"});
-    let (status, made) = owner.post("/api/v1/keys", asked).await;
-    assert_eq!(status, 201, "{made:#}");
+    owner.create_key(json!({"alg": "EdDSA", "purpose": "partners"})).await.assert_status(201);
     let moment = |value: &Value| DateTime::parse_from_rfc3339(value.as_str().unwrap()).unwrap();
-    let path = "/api/v1/key-rotation?scope=partners";
-    let (_, listed) = owner.get(path).await;
+    let (_, listed) = owner.list_key_rotations("scope=partners").await;
     let dates = &listed["keys"][0];
     let due = moment(&dates["rotation_due_at"]);
     assert_eq!(due - moment(&dates["activated_at"]), TimeDelta::days(90), "{listed:#}");
@@ -75,7 +72,7 @@ async fn a_key_that_a_request_made_falls_due_like_any_other() {
              WHERE purpose = 'partners'"
         );
         app.database.run(&sql).await;
-        assert_eq!(owner.get(path).await.1["summary"], summary);
+        assert_eq!(owner.list_key_rotations("scope=partners").await.1["summary"], summary);
     }
     assert_eq!(app.app.keys.rotate().await.unwrap(), 0);
 }
@@ -84,34 +81,34 @@ async fn a_key_that_a_request_made_falls_due_like_any_other() {
 async fn a_rotation_is_planned_completed_and_called_off_over_rest() {
     let app = TestApp::start().await;
     let owner = app.owner();
-    let list = async || owner.get("/api/v1/key-rotation?scope=evidence").await.1;
+    let list = async || owner.list_key_rotations("scope=evidence").await.1;
     let before = list().await;
     let kid = before["keys"][0]["kid"].clone();
     assert_eq!(before["summary"], json!({"active": 1, "due_30d": 0, "overdue": 0}));
     let plan = json!({"kid": kid, "due_at": "2099-01-01T00:00:00Z", "reason": "policy"});
-    let (status, planned) = owner.post("/api/v1/key-rotation", plan.clone()).await;
-    assert_eq!((status, &planned["rotation"]["state"]), (201, &json!("pending")));
-    assert_eq!(owner.post("/api/v1/key-rotation", plan).await.0, 409);
+    let (status, planned) = owner.schedule_key_rotation(plan.clone()).await;
+    assert_eq!((status, planned["rotation"]["state"].text()), (201, "pending"));
+    assert_eq!(owner.schedule_key_rotation(plan).await.0, 409);
     assert_eq!(list().await["rotations"][0]["reason"], "policy");
-    let path = format!("/api/v1/key-rotation/{}", planned["rotation"]["id"].as_str().unwrap());
-    let (status, off) = owner.post(&format!("{path}/cancel"), json!({})).await;
-    assert_eq!((status, &off["rotation"]["state"]), (200, &json!("cancelled")));
-    let (status, ended) = owner.post(&format!("{path}/complete"), json!({})).await;
-    assert_eq!((status, &ended["error"]), (409, &json!("record_is_final")));
+    let key_rotation_id = planned["rotation"]["id"].as_str().unwrap();
+    let (status, off) = owner.cancel_key_rotation(key_rotation_id).await;
+    assert_eq!((status, off["rotation"]["state"].text()), (200, "cancelled"));
+    let (status, ended) = owner.complete_key_rotation(key_rotation_id).await;
+    assert_eq!((status, ended["error"].text()), (409, "record_is_final"));
 
-    let (_, planned) = owner.post("/api/v1/key-rotation", json!({"kid": kid})).await;
-    let path = format!("/api/v1/key-rotation/{}", planned["rotation"]["id"].as_str().unwrap());
-    let (status, done) = owner.post(&format!("{path}/complete"), json!({})).await;
-    assert_eq!((status, &done["rotation"]["state"]), (200, &json!("done")));
+    let (_, planned) = owner.schedule_key_rotation(only("kid", &kid)).await;
+    let (status, done) =
+        owner.complete_key_rotation(planned["rotation"]["id"].as_str().unwrap()).await;
+    assert_eq!((status, done["rotation"]["state"].text()), (200, "done"));
     assert_eq!(app.app.keys.signer(Purpose::Evidence).kid(), done["rotation"]["successor_kid"]);
     let after = list().await;
     let statuses: Vec<_> = after["keys"].as_array().unwrap().iter().map(|k| &k["status"]).collect();
     assert_eq!(statuses, ["active", "retired"]);
-    let (status, final_) = owner.post("/api/v1/key-rotation", json!({"kid": kid})).await;
-    assert_eq!((status, &final_["error"]), (409, &json!("transition_not_allowed")));
-    let (status, none) = owner.post("/api/v1/key-rotation", json!({"kid": "none"})).await;
-    assert_eq!((status, &none["details"][0]["field"]), (400, &json!("kid")));
-    assert_eq!(owner.post("/api/v1/key-rotation/none/cancel", json!({})).await.0, 404);
+    let (status, final_) = owner.schedule_key_rotation(only("kid", &kid)).await;
+    assert_eq!((status, final_["error"].text()), (409, "transition_not_allowed"));
+    let (status, none) = owner.schedule_key_rotation(only("kid", "none")).await;
+    assert_eq!((status, none["details"][0]["field"].text()), (400, "kid"));
+    assert_eq!(owner.cancel_key_rotation("none").await.0, 404);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,7 +12,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use crate::support::TestApp;
+use crate::support::{Plain, TestApp};
 
 const PAGE: &str = include_str!("../../../docs/guides/your-own-agent.md");
 const SERVICE: &str = "http://127.0.0.1:8080";
@@ -61,7 +61,7 @@ async fn the_guarded_tool_runs_when_it_is_approved() {
     // The first pending request is the page's `ask 25000`, the second is the tool's.
     let wait = timeout(Duration::from_secs(60), async {
         loop {
-            let (_, listed) = approver.get("/api/v1/app/approvals?state=pending").await;
+            let (_, listed) = approver.list_approvals("state=pending").await;
             if let Some(id) = listed["approvals"][1]["id"].as_str() {
                 break id.to_owned();
             }
@@ -69,15 +69,34 @@ async fn the_guarded_tool_runs_when_it_is_approved() {
         }
     });
     let id = wait.await.expect("no approval request of the tool");
-    let path = format!("/api/v1/app/approvals/{id}");
-    let (status, answer) = approver.post(&format!("{path}/approve"), json!({})).await;
-    assert_eq!((status, &answer["approval"]["state"]), (200, &json!("approved")), "{answer:#}");
+    let (status, answer) = approver.approve_approval(&id).await;
+    assert_eq!((status, answer["approval"]["state"].text()), (200, "approved"), "{answer:#}");
     let printed = printed(followed.await.unwrap());
     let iban = "DE02120300000000202051";
     let paid = format!("paid 1200 EUR to {iban}\npaid 30000 EUR to {iban}\n");
     assert!(printed.ends_with(&paid), "{printed}");
-    let (_, read) = approver.get(&path).await;
+    let (_, read) = approver.get_approval(&id).await;
     let used = read["approval"]["used_by"].as_str().unwrap();
-    let (_, decision) = app.owner().get(&format!("/v1/decisions/{used}")).await;
+    let (_, decision) = app.owner().get_decision(used).await;
     assert_eq!(decision["report"]["outcome"], "executed", "{decision:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_declared_tool_shows_the_arguments_of_an_adapters_call() {
+    let app = TestApp::start().await;
+    let (_, tool) = PAGE.split_once("```bash\nmake tools").unwrap();
+    let tool = format!("make tools{}", tool.split_once("```").unwrap().0);
+    let question = json!({"subject": "svc:agent:example:payment-bot", "action": "payment.execute",
+        "purpose": "invoice-settlement", "context": {"amount": 30000, "currency": "EUR",
+        "jurisdiction": "DE", "arguments": {"payee": "Blue Ltd", "iban": "DE02"}}});
+    let ask = format!(
+        "curl -sS --fail-with-body \"$AUTHORITY/api/v1/runtime/evaluate\" -H \"authorization: Bearer $KEY\" \
+         -H 'content-type: application/json' -d '{question}'"
+    );
+    printed(follow(&app, &format!("{tool}\n{ask}")).await.unwrap());
+    let approver = app.person("svc:tenant:example", "approver", "approver@example.example");
+    let (_, listed) = approver.get("/api/v1/app/approvals?state=pending").await;
+    let shown = listed["approvals"].as_array().unwrap().iter();
+    let titles: Vec<_> = shown.filter_map(|one| one["presentation"]["title"].as_str()).collect();
+    assert!(titles.contains(&"Pay 30 000.00 EUR to “Blue Ltd”"), "{titles:?}");
 }

@@ -14,7 +14,7 @@ use crate::{
     command_line::{run, run_with_input},
     faults::process::{Folder, Service},
     support::{
-        TestApp, asking,
+        EVALUATE, TestApp, asking,
         shown::{forbidden, not_root},
     },
 };
@@ -58,7 +58,7 @@ async fn the_api_has_pages_that_need_no_script_and_nothing_from_elsewhere() {
         policy.starts_with("default-src 'none'; style-src 'self'; script-src 'self';"),
         "{policy}"
     );
-    assert!(index.contains("/api/v1/runtime/evaluate"), "{index}");
+    assert!(index.contains(EVALUATE), "{index}");
     // One script applies the choice of light or dark. The other filters the list, which is complete
     // without the script too.
     let scripts: Vec<&str> = index.split("<script").skip(1).collect();

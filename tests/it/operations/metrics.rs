@@ -15,7 +15,7 @@ use tonic::{Code, Request};
 use super::deployed;
 use crate::{
     faults::process::{Folder, Service, allowed},
-    support::{Client, TestApp, Wishes, asking, evaluate},
+    support::{Client, TestApp, Wishes, asking, evaluate, only},
 };
 
 /// Returns the names of a scrape's metrics. Each must have a help text and a type.
@@ -82,13 +82,12 @@ async fn is_denied_by_a_hook(client: &Client, why: &str) {
 async fn a_server_shows_all_that_the_dashboard_and_the_alerts_name() {
     let folder = Folder::new("metrics");
     let mut service = Service::start(&folder);
-    let (status, _) = service.client.post("/api/v1/runtime/evaluate", allowed()).await;
+    let (status, _) = service.client.evaluate(allowed()).await;
     assert_eq!(status, 200);
-    let (status, held) =
-        service.client.post("/api/v1/runtime/evaluate", asking(25_000.0, "DE")).await;
+    let (status, held) = service.client.evaluate(asking(25_000.0, "DE")).await;
     assert_eq!((status, &held["decision"]), (200, &"require_approval".into()), "{held}");
     let forger = Client::new(&service.client.base, "svc_forged");
-    assert_eq!(forger.post("/api/v1/runtime/evaluate", allowed()).await.0, 401);
+    assert_eq!(forger.evaluate(allowed()).await.0, 401);
     ask_over_grpc(&service.client).await;
     is_denied_by_a_hook(&forger, "Not permitted. ").await;
     is_denied_by_a_hook(&service.client, "bound to exactly one").await;
@@ -161,11 +160,11 @@ async fn what_does_not_go_on_is_shown() {
     let mut holding = Address::parse(&database.owner_url()).unwrap().connect().await.unwrap();
     let hold = "BEGIN; LOCK TABLE log_heads IN EXCLUSIVE MODE; LOCK TABLE usage_days";
     holding.batch_execute(hold).await.unwrap();
-    let sealing = json!({"auto_seal": true});
-    let (status, answer) = service.owner(&folder).patch("/api/v1/tenants/acme", sealing).await;
+    let sealing = only("auto_seal", true);
+    let (status, answer) = service.owner(&folder).update_tenant("acme", sealing).await;
     assert_eq!(status, 200, "{answer}");
     for _ in 0..3 {
-        let (status, _) = service.client.post("/api/v1/runtime/evaluate", allowed()).await;
+        let (status, _) = service.client.evaluate(allowed()).await;
         assert_eq!(status, 200);
     }
     let is_shown = async |service: &Service, wanted: &[(&str, &dyn Fn(f64) -> bool)]| {

@@ -102,7 +102,7 @@ async fn a_collector_receives_the_families_that_prometheus_scrapes() {
     let endpoint = collector.start().await;
     let folder = Folder::new("metrics-export");
     let mut service = Service::with(ENDPOINT, &endpoint, &folder);
-    assert_eq!(service.client.post("/api/v1/runtime/evaluate", allowed()).await.0, 200);
+    assert_eq!(service.client.evaluate(allowed()).await.0, 200);
     let scraped = service.metrics().await;
     service.stop();
 
@@ -158,7 +158,7 @@ async fn a_collector_that_hangs_delays_no_call() {
     let mut scraped = String::new();
     for _ in 0..60 {
         let started = Instant::now();
-        assert_eq!(service.client.post("/api/v1/runtime/evaluate", allowed()).await.0, 200);
+        assert_eq!(service.client.evaluate(allowed()).await.0, 200);
         assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
         scraped = service.metrics().await;
         if scraped.contains(failed) {

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use authority_store::{Address, locks};
-use diesel_async::SimpleAsyncConnection;
+use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
 use tokio::{
     net::{TcpListener, UnixStream},
     time::{Instant, sleep, timeout},
@@ -12,7 +12,7 @@ use tokio::{
 use crate::{
     command_line::run,
     faults::process::{Folder, Service, allowed},
-    support::{Client, TestApp, Wishes, database::Database, tls::TlsFiles},
+    support::{Answered, Client, TestApp, Wishes, database::Database, tls::TlsFiles},
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -93,6 +93,43 @@ async fn production_refuses_a_database_on_which_development_only_started() {
     })
     .await
     .unwrap();
+}
+
+/// A shell often has the `DATABASE_URL` of another application.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn development_refuses_a_database_with_tables_of_another_application() {
+    let database = Database::empty().await;
+    database.run("CREATE SCHEMA shop; CREATE TABLE shop.customers (id int)").await;
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (url, data) = (database.owner_url(), folder.path().display().to_string());
+    tokio::task::spawn_blocking(move || {
+        let settings = [
+            ("DATABASE_URL", url.as_str()),
+            ("AGENT_AUTHORITY__DATA_DIR", data.as_str()),
+            ("AGENT_AUTHORITY__LISTEN__MAIN", "127.0.0.1:0"),
+            ("AGENT_AUTHORITY__LISTEN__OPS", "127.0.0.1:0"),
+        ];
+        for command in [&["dev"][..], &["serve"], &["migrate"], &["seed", "demo"]] {
+            let (code, _, told) = run(command, &settings);
+            assert_eq!(code, 1, "{command:?}: {told}");
+            for part in ["tables of another application", "unset DATABASE_URL"] {
+                assert!(told.contains(part), "{command:?}: {told}");
+            }
+        }
+    })
+    .await
+    .unwrap();
+    // No table was added.
+    let mut db = database.owner().await;
+    let tables = "SELECT count(*) FROM pg_tables WHERE schemaname IN ('public', 'shop')";
+    let count = diesel::sql_query(format!("{tables} HAVING count(*) = 1"));
+    assert_eq!(count.execute(&mut db).await.unwrap(), 1);
+    // Without the other application's tables, the database can be used.
+    database.run("DROP SCHEMA shop CASCADE").await;
+    let (url, data) = (database.owner_url(), folder.path().display().to_string());
+    let migrate = move || run(&["migrate", "--data-dir", &data], &[("DATABASE_URL", url.as_str())]);
+    let (code, _, told) = tokio::task::spawn_blocking(migrate).await.unwrap();
+    assert_eq!(code, 0, "{told}");
 }
 
 /// If a production machine lost its settings, it would start in development.
@@ -209,8 +246,7 @@ async fn a_refusal_is_told_at_once_with_the_remedy() {
 async fn a_server_with_a_certificate_has_tls_on_every_address() {
     let (files, folder) = (TlsFiles::new(), Folder::new("tls"));
     let mut service = Service::with_tls(&files, &folder);
-    let (status, answer) = service.client.post("/api/v1/runtime/evaluate", allowed()).await;
-    assert_eq!(status, 200, "{answer:#}");
+    let answer = service.client.evaluate(allowed()).await.assert_status(200);
     let receipt = answer["verify_url"].as_str().unwrap();
     assert!(receipt.starts_with(&service.client.base), "{receipt}");
     assert!(service.banner().contains(&service.client.base), "{}", service.banner());

@@ -15,6 +15,7 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status};
 
 use crate::faults::process::{Folder, Service, allowed};
+use crate::support::EVALUATE;
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER: &str = "00f067aa0ba902b7";
@@ -110,7 +111,7 @@ async fn a_decision_is_part_of_its_callers_trace_with_a_span_for_each_stage() {
     let mut service = Service::with("AGENT_AUTHORITY__TRACES__ENDPOINT", &endpoint, &folder);
     let mut question = allowed();
     question["context"]["note"] = MARKER.into();
-    let url = format!("{}/api/v1/runtime/evaluate", service.client.base);
+    let url = format!("{}{EVALUATE}", service.client.base);
     let call = service.client.http.post(url).bearer_auth(&service.client.token).json(&question);
     let sent = call.header("traceparent", format!("00-{TRACE}-{CALLER}-01")).send().await.unwrap();
     assert_eq!(sent.status(), 200);
@@ -120,7 +121,7 @@ async fn a_decision_is_part_of_its_callers_trace_with_a_span_for_each_stage() {
     let all = collector.spans();
     let of_trace: Vec<_> = all.iter().filter(|span| hex::encode(&span.trace_id) == TRACE).collect();
     let request = the_request(&all, TRACE);
-    let path = "/api/v1/runtime/evaluate";
+    let path = EVALUATE;
     assert_eq!(request.name, format!("POST {path}"));
     assert_eq!(attribute(request, "http.response.status_code"), Some(Value::IntValue(200)));
     for (key, value) in [("http.request.method", "POST"), ("http.route", path), ("url.path", path)]

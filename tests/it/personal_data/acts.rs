@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::{ANN, BOB, World};
+use crate::support::{Answered, Plain, nothing, only};
 
 /// Ann made the API key that makes the requests. She may not approve them, before or after her
 /// erasure.
@@ -11,15 +12,14 @@ async fn whoever_made_the_key_is_still_recognised() {
     let world = World::start().await;
     let ann = world.person("admin", ANN);
     let key = json!({"label": "hers", "scopes": ["runtime:read", "runtime:write"]});
-    let (status, made) = ann.post("/api/v1/app/api-keys", key).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = ann.create_api_key(key).await.assert_status(201);
     let hers = world.app.client(made["secret"].as_str().unwrap());
     world.erase_ann().await;
     let (_, approval) = world.held(&hers, "Globex").await;
-    let (status, refused) = world.act(&ann, &approval, "approve", json!({})).await;
-    assert_eq!((status, &refused["error"]), (409, &json!("approver_not_eligible")), "{refused:#}");
+    let (status, refused) = world.act(&ann, &approval, "approve", nothing()).await;
+    assert_eq!((status, refused["error"].text()), (409, "approver_not_eligible"), "{refused:#}");
     let bob = world.person("approver", BOB);
-    assert_eq!(world.act(&bob, &approval, "approve", json!({})).await.0, 200);
+    assert_eq!(world.act(&bob, &approval, "approve", nothing()).await.0, 200);
 }
 
 /// Ann made a request as an owner, and it is pending. The request stays, and she still may not
@@ -32,11 +32,11 @@ async fn whoever_asked_is_still_recognised() {
     let ann = world.person("admin", ANN);
     let (_, approval) = world.held(&asker, "Globex").await;
     world.erase_ann().await;
-    let shown = world.shown(&format!("/api/v1/approvals/{approval}"), "approval").await;
+    let shown = world.owner.get_approval(&approval).await.assert_shown("approval");
     assert_eq!(shown["state"], "pending");
     assert!(shown["requested_by"][0]["id"].as_str().unwrap().starts_with("erased|"), "{shown:#}");
-    let (status, refused) = world.act(&ann, &approval, "approve", json!({})).await;
-    assert_eq!((status, &refused["error"]), (409, &json!("approver_not_eligible")), "{refused:#}");
+    let (status, refused) = world.act(&ann, &approval, "approve", nothing()).await;
+    assert_eq!((status, refused["error"].text()), (409, "approver_not_eligible"), "{refused:#}");
 }
 
 /// A person who has a principal loses access with it, by subject and by address.
@@ -47,14 +47,13 @@ async fn a_token_of_an_erased_principal_is_refused() {
     world.human("ann.other@example.org", &subject).await;
     let ann = world.person("approver", ANN);
     let (_, approval) = world.held(&world.key, "Globex").await;
-    assert_eq!(ann.get("/api/v1/app/approvals").await.0, 200);
-    let (status, erased) = world.erase(json!({"external_subject": subject})).await;
-    assert_eq!(status, 200, "{erased:#}");
-    let (status, refused) = world.act(&ann, &approval, "approve", json!({})).await;
+    assert_eq!(ann.list_approvals("").await.0, 200);
+    world.erase(only("external_subject", &subject)).await.assert_status(200);
+    let (status, refused) = world.act(&ann, &approval, "approve", nothing()).await;
     assert!(matches!(status, 401 | 403), "{status} {refused:#}");
     // A token with only the principal's address is refused as well.
     let other = world.person("approver", "ann.other@example.org");
-    assert!(matches!(other.get("/api/v1/app/approvals").await.0, 401 | 403));
+    assert!(matches!(other.list_approvals("").await.0, 401 | 403));
 }
 
 /// The erased person's approvals that were not used yet are void.
@@ -63,15 +62,13 @@ async fn an_approval_of_an_erased_person_is_void() {
     let world = World::start().await;
     let ann = world.person("approver", ANN);
     let (_, approval) = world.held(&world.key, "Globex").await;
-    let (status, acted) = world.act(&ann, &approval, "approve", json!({})).await;
-    assert_eq!((status, &acted["approval"]["state"]), (200, &json!("approved")), "{acted:#}");
+    let (status, acted) = world.act(&ann, &approval, "approve", nothing()).await;
+    assert_eq!((status, acted["approval"]["state"].text()), (200, "approved"), "{acted:#}");
     world.erase_ann().await;
     let mut ask = crate::support::asking(25_000.0, "DE");
-    ask["context"]["payee"] = json!("Globex");
+    ask["context"]["payee"] = "Globex".into();
     ask["approval_id"] = json!(approval);
-    let (status, answer) = world.key.post("/api/v1/runtime/evaluate", ask).await;
-    assert_eq!(status, 200, "{answer:#}");
+    let answer = world.key.evaluate(ask).await.assert_status(200);
     assert_ne!(answer["decision"], "allow", "{answer:#}");
-    let (status, again) = world.act(&ann, &approval, "approve", json!({})).await;
-    assert_eq!(status, 409, "{again:#}");
+    world.act(&ann, &approval, "approve", nothing()).await.assert_status(409);
 }

@@ -7,6 +7,7 @@ use diesel_async::SimpleAsyncConnection;
 use serde_json::{Value, json};
 
 use super::{ANN, World, dump::columns_with};
+use crate::support::{Answered, only};
 
 /// Selects the sessions that wait to write the erasure.
 const WAITING: &str =
@@ -19,11 +20,12 @@ async fn an_erasure_that_crashed_is_asked_again() {
     let world = World::start().await;
     let lead = world.lead(ANN).await;
     let (_, approval) = world.held(&world.key, "ann@example.org, privately").await;
-    let approval = format!("/api/v1/approvals/{approval}");
-    assert!(!world.shown(&approval, "approval").await["request"].is_null());
+    assert!(
+        !world.owner.get_approval(&approval).await.assert_shown("approval")["request"].is_null()
+    );
     let mut holder = world.app.database.owner().await;
     holder.batch_execute("BEGIN; LOCK TABLE erasures IN SHARE MODE").await.unwrap();
-    let (crashed, ()) = tokio::join!(world.erase(json!({"email": ANN})), async {
+    let (crashed, ()) = tokio::join!(world.erase(only("email", ANN)), async {
         let killed = format!(
             "DO $$ BEGIN \
                  FOR n IN 1..600 LOOP EXIT WHEN EXISTS ({WAITING}); PERFORM pg_sleep(0.05); END LOOP; \
@@ -37,7 +39,7 @@ async fn an_erasure_that_crashed_is_asked_again() {
     holder.batch_execute("ROLLBACK").await.unwrap();
     let until_listed = async || {
         for _ in 0..100 {
-            let (status, listed) = world.owner.get("/api/v1/erasures").await;
+            let (status, listed) = world.owner.list_erasures("").await;
             if status == 200 {
                 return listed["erasures"].clone();
             }
@@ -46,9 +48,8 @@ async fn an_erasure_that_crashed_is_asked_again() {
         panic!("the service does not recover");
     };
     assert_eq!(until_listed().await, json!([]));
-    let lead = format!("/api/v1/consultant-leads/{lead}");
-    assert_eq!(world.shown(&lead, "lead").await["submitter_email"], ANN);
-    let shown = world.shown(&approval, "approval").await;
+    assert_eq!(world.owner.get_lead(&lead).await.assert_shown("lead")["submitter_email"], ANN);
+    let shown = world.owner.get_approval(&approval).await.assert_shown("approval");
     assert_eq!(shown["request"], Value::Null, "its page is erased: {shown:#}");
 
     let erasure = world.erase_ann().await;

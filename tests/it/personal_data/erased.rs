@@ -3,6 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{ANN, BOB, TENANT, World, dump::columns_with};
+use crate::support::{
+    Answered, Members, Plain, new_policy, new_principal, new_tenant, nothing, only,
+};
 
 /// Stores data about Ann wherever possible: lead, consultant, principal, key, request, acts,
 /// context, activation. Returns the ids of her principal and of an approval.
@@ -11,44 +14,43 @@ async fn ann_everywhere(world: &World) -> (String, String) {
     world.lead(BOB).await;
     let consultant = json!({"display_name": "Ann Example", "email": "Ann@Example.org",
                             "phone": "+49 30 1234567", "notes": "knows ann@example.org"});
-    world.make("/api/v1/consultants", consultant, "consultant").await;
+    world.owner.create_consultant(consultant).await.assert_made("consultant");
     let ann = world.person("admin", ANN);
     let principal = world.human(ANN, &format!("dev|{ANN}")).await;
     let key = json!({"label": "hers", "scopes": ["runtime:read", "runtime:write"]});
-    let (status, made) = ann.post("/api/v1/app/api-keys", key).await;
-    assert_eq!(status, 201, "{made:#}");
+    ann.create_api_key(key).await.assert_status(201);
     let (_, approval) = world.held(&world.key, "Globex").await;
-    let (status, acted) =
-        world.act(&ann, &approval, "approve", json!({"comment": "fine for ann@example.org"})).await;
-    assert_eq!(status, 200, "{acted:#}");
+    world
+        .act(&ann, &approval, "approve", only("comment", "fine for ann@example.org"))
+        .await
+        .assert_status(200);
     world.held(&world.key, "ann@example.org, privately").await;
-    let mut ask = crate::support::asking(26_000.0, "DE");
-    ask["justification"] = json!("Ann@Example.org asked for it");
-    let (_, held) = world.key.post("/api/v1/runtime/evaluate", ask).await;
+    let ask = crate::support::asking(26_000.0, "DE")
+        .with("justification", "Ann@Example.org asked for it");
+    let (_, held) = world.key.evaluate(ask).await;
     assert_eq!(held["decision"], "require_approval", "{held:#}");
-    let (_, listed) = ann.get("/api/v1/app/delegations").await;
+    let (_, listed) = ann.list_delegations("").await;
     let delegation = listed["delegations"][0]["id"].as_str().unwrap();
-    let path = format!("/api/v1/app/delegations/{delegation}/approve");
-    assert_eq!(ann.post(&path, json!({})).await.0, 200);
+    assert_eq!(ann.approve_delegation(delegation).await.0, 200);
     let stop = json!({"actor_id": "svc:agent:acme:invoice-bot", "reason": "a test"});
-    let (status, stopped) = ann.post("/api/v1/app/stop-signals", stop).await;
-    assert_eq!(status, 201, "{stopped:#}");
+    let stopped = ann.create_stop_signal(stop).await.assert_status(201);
     let lift =
         format!("/api/v1/app/stop-signals/{}/lift", stopped["stop_signal"]["id"].as_str().unwrap());
-    assert_eq!(ann.post(&lift, json!({})).await.0, 200);
+    assert_eq!(ann.post(&lift, nothing()).await.0, 200);
     // Ann activated a policy. Another person also did, and gave a reason that names her.
-    let (_, listed) = world.owner.get("/api/v1/policies").await;
+    let (_, listed) = world.owner.list_policies("").await;
     let policy = listed["policies"][0]["id"].as_str().unwrap();
     let path = format!("/api/v1/policies/{policy}/activate");
     let installer = world.app.owner_named(ANN);
-    assert_eq!(installer.post(&path, json!({"reason": "a first"})).await.0, 200);
-    let agreed = json!({"reason": "as ann@example.org agreed"});
+    assert_eq!(installer.post(&path, only("reason", "a first")).await.0, 200);
+    let agreed = only("reason", "as ann@example.org agreed");
     assert_eq!(world.owner.post(&path, agreed).await.0, 200);
     // Ann wrote a policy that another person must activate.
-    let draft = json!({"tenant_id": TENANT, "regime": "internal",
-        "cedar": "forbid (principal, action, resource) unless { context has amount };"});
-    let (status, written) = ann.post("/api/v1/app/policies", draft).await;
-    assert_eq!(status, 201, "{written:#}");
+    let draft = new_policy(
+        "internal",
+        "forbid (principal, action, resource) unless { context has amount };",
+    );
+    ann.create_policy(draft).await.assert_status(201);
     (principal, approval)
 }
 
@@ -77,16 +79,16 @@ async fn nothing_names_the_person_any_more() {
     }
     assert_eq!(erasure["by"], "owner@example.org");
     assert_eq!(erasure["tenant_id"], Value::Null);
-    let (_, listed) = world.owner.get("/api/v1/erasures").await;
+    let (_, listed) = world.owner.list_erasures("").await;
     assert_eq!(listed["erasures"], json!([erasure]), "{listed:#}");
     // Her records remain without her data.
     let gone =
         world.shown(&format!("/api/v1/principals/{principal}?deleted=true"), "principal").await;
-    assert_eq!((&gone["state"], &gone["display_name"]), (&json!("revoked"), &json!("erased")));
-    let (_, found) = world.owner.get("/api/v1/consultants").await;
+    assert_eq!((gone["state"].text(), gone["display_name"].text()), ("revoked", "erased"));
+    let (_, found) = world.owner.list_consultants("").await;
     let retired = &found["consultants"][0];
-    assert_eq!((&retired["status"], &retired["phone"]), (&json!("retired"), &Value::Null));
-    let void = world.shown(&format!("/api/v1/approvals/{approval}"), "approval").await;
+    assert_eq!((retired["status"].text(), &retired["phone"]), ("retired", &Value::Null));
+    let void = world.owner.get_approval(&approval).await.assert_shown("approval");
     assert_eq!(void["state"], "void");
 }
 
@@ -95,10 +97,10 @@ async fn erasing_again_does_no_harm() {
     let world = World::start().await;
     world.lead(ANN).await;
     assert_eq!(world.erase_ann().await["erased"]["leads"], 1);
-    assert_eq!(world.erase_ann().await["erased"], json!({}));
-    let (_, page) = world.owner.get("/api/v1/erasures?limit=1").await;
+    assert_eq!(world.erase_ann().await["erased"], nothing());
+    let (_, page) = world.owner.list_erasures("limit=1").await;
     let token = page["next_page_token"].as_str().unwrap();
-    let (_, rest) = world.owner.get(&format!("/api/v1/erasures?limit=1&page_token={token}")).await;
+    let (_, rest) = world.owner.list_erasures(&format!("limit=1&page_token={token}")).await;
     assert_eq!(rest["next_page_token"], Value::Null, "{rest:#}");
     assert!(
         page["erasures"][0]["at"].as_str() > rest["erasures"][0]["at"].as_str(),
@@ -109,18 +111,17 @@ async fn erasing_again_does_no_harm() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_tenant_keeps_its_data() {
     let world = World::start().await;
-    let globex = json!({"name": "Globex", "slug": "globex", "state": "active"});
-    world.make("/api/v1/tenants", globex, "tenant").await;
-    let there = json!({"tenant_id": "svc:tenant:globex", "principal_class": "human",
-                       "display_name": "Ann", "email": ANN});
-    let there = world.make("/api/v1/principals", there, "principal").await;
+    let globex = new_tenant("Globex", "globex").with("state", "active");
+    world.owner.create_tenant(globex).await.assert_made("tenant");
+    let there =
+        new_principal("human", "Ann").with("tenant_id", "svc:tenant:globex").with("email", ANN);
+    let there = world.owner.create_principal(there).await.assert_made("principal");
     world.lead(ANN).await;
     let here = world.human(ANN, "user_1234").await;
-    let (status, erased) = world.erase(json!({"email": ANN, "tenant_id": "acme"})).await;
-    assert_eq!(status, 200, "{erased:#}");
+    let erased = world.erase(json!({"email": ANN, "tenant_id": "acme"})).await.assert_status(200);
     assert_eq!(erased["erasure"]["tenant_id"], TENANT);
-    assert_eq!(world.owner.get(&format!("/api/v1/principals/{here}")).await.0, 404);
-    let kept = world.shown(&format!("/api/v1/principals/{there}"), "principal").await;
+    assert_eq!(world.owner.get_principal(&here).await.0, 404);
+    let kept = world.owner.get_principal(&there).await.assert_shown("principal");
     assert_eq!(kept["email"], ANN);
     assert_eq!(columns_with(&world.app, "user_1234").await, Vec::<String>::new());
     assert!(columns_with(&world.app, ANN).await.iter().any(|place| place.starts_with("leads.")));
@@ -143,11 +144,10 @@ async fn a_longer_subject_is_another_persons() {
         let others = world.human(&format!("other-{n}@example.org"), other).await;
         let before = columns_with(&world.app, other).await;
         assert!(!before.is_empty());
-        let (status, erased) = world.erase(json!({"external_subject": sub})).await;
-        assert_eq!(status, 200, "{erased:#}");
+        let erased = world.erase(only("external_subject", sub)).await.assert_status(200);
         assert_eq!(erased["erasure"]["erased"]["principals"], 1, "{erased:#}");
-        assert_eq!(world.owner.get(&format!("/api/v1/principals/{hers}")).await.0, 404);
-        let kept = world.shown(&format!("/api/v1/principals/{others}"), "principal").await;
+        assert_eq!(world.owner.get_principal(&hers).await.0, 404);
+        let kept = world.owner.get_principal(&others).await.assert_shown("principal");
         assert_eq!(kept["external_subject"], other, "{kept:#}");
         let history = |columns: Vec<String>| -> Vec<String> {
             columns.into_iter().filter(|place| place.starts_with("record_versions.")).collect()

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{ANN, World};
 use crate::evidence::{acts_and_reports::verifies, published, sealed};
+use crate::support::{Answered, EVALUATE_DECISION, Plain, nothing, only};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_record_its_pack_and_the_acts_verify_without_context_and_names() {
@@ -12,7 +13,7 @@ async fn a_record_its_pack_and_the_acts_verify_without_context_and_names() {
     let ann = world.person("approver", ANN);
     let (decision, approval) = world.held(&world.key, "ann@example.org").await;
     let (_, earlier) = world.held(&world.key, "Globex").await;
-    let act = json!({"comment": "checked"});
+    let act = only("comment", "checked");
     assert_eq!(world.act(&ann, &earlier, "approve", act).await.0, 200);
     let before = sealed(&world.key, &decision).await;
     world.erase_ann().await;
@@ -22,10 +23,9 @@ async fn a_record_its_pack_and_the_acts_verify_without_context_and_names() {
     assert_eq!(after, before, "the pack is the same bytes");
     let trust = Trust { keys: Some(keys.clone()), log_key: None };
     assert_eq!(verify(after.as_bytes(), &trust), Ok(Valid::Trusted));
-    let (status, shown) = world.owner.get(&format!("/api/v1/decisions/{decision}")).await;
-    assert_eq!(status, 200, "{shown:#}");
+    world.owner.inspect_decision(&decision).await.assert_status(200);
     // The act no longer contains name or comment, but its signature is still valid.
-    let acted = world.shown(&format!("/api/v1/approvals/{earlier}"), "approval").await;
+    let acted = world.owner.get_approval(&earlier).await.assert_shown("approval");
     let act = &acted["acts"][0];
     for gone in ["comment", "by_salt", "comment_salt"] {
         assert_eq!(act[gone], Value::Null, "{gone} in {act:#}");
@@ -33,11 +33,11 @@ async fn a_record_its_pack_and_the_acts_verify_without_context_and_names() {
     assert!(act["record"].as_str().unwrap().contains("by_digest"), "{act:#}");
     verifies(&act["record"], &act["kid"], &act["signature"], &keys);
     // The held request can't be shown: it can't be approved.
-    let unshown = world.shown(&format!("/api/v1/approvals/{approval}"), "approval").await;
+    let unshown = world.owner.get_approval(&approval).await.assert_shown("approval");
     assert_eq!(unshown["request"], Value::Null);
     let other = world.person("approver", "carl@example.org");
-    let (status, refused) = world.act(&other, &approval, "approve", json!({})).await;
-    assert_eq!((status, &refused["error"]), (409, &json!("request_erased")), "{refused:#}");
+    let (status, refused) = world.act(&other, &approval, "approve", nothing()).await;
+    assert_eq!((status, refused["error"].text()), (409, "request_erased"), "{refused:#}");
 }
 
 /// A kept answer could have the salt of the erased context. With the salt, the context could be
@@ -48,11 +48,11 @@ async fn the_salt_of_an_erased_context_is_not_repeated() {
     let ask = |payee: &str| {
         let mut ask = crate::support::asking(25_000.0, "DE");
         ask["context"]["payee"] = json!(payee);
-        ask["include_record"] = json!(true);
+        ask["include_record"] = true.into();
         ask
     };
     let call = async |payee: &str| {
-        let (path, headers) = ("/v1/decisions/evaluate", [("idempotency-key", payee)]);
+        let (path, headers) = (EVALUATE_DECISION, [("idempotency-key", payee)]);
         world.key.call("POST", path, Some(ask(payee)), &headers).await
     };
     let (hers, other) = (call(ANN).await, call("Globex").await);
@@ -72,13 +72,12 @@ async fn an_erased_decision_is_replayed_with_no_result() {
     world.erase_ann().await;
     for mode in ["historical_state_snapshot", "current_state"] {
         let asked = json!({"decision_id": decision, "mode": mode});
-        let (status, proof) = world.key.post("/v1/replay/proof", asked).await;
-        assert_eq!((status, &proof["result"]), (200, &json!("indeterminate")), "{proof:#}");
+        let (status, proof) = world.key.mint_replay_proof(asked).await;
+        assert_eq!((status, proof["result"].text()), (200, "indeterminate"), "{proof:#}");
         assert_eq!(proof["detail"], "the decision's context or facts were erased");
     }
-    let path = format!("/v1/evidence/{decision}?bundle=true");
-    let (status, refused) = world.key.get(&path).await;
-    assert_eq!((status, &refused["error"]), (409, &json!("decision_erased")), "{refused:#}");
+    let (status, refused) = world.key.get_evidence_bundle(&decision).await;
+    assert_eq!((status, refused["error"].text()), (409, "decision_erased"), "{refused:#}");
 }
 
 /// Facts name the signer of a standing approval, and many decisions share them.
@@ -86,17 +85,14 @@ async fn an_erased_decision_is_replayed_with_no_result() {
 async fn shared_facts_that_name_the_person_go() {
     let world = World::start().await;
     let ann = world.person("approver", ANN);
-    let (_, listed) = ann.get("/api/v1/app/delegations").await;
+    let (_, listed) = ann.list_delegations("").await;
     let delegation = listed["delegations"][0]["id"].as_str().unwrap();
-    let path = format!("/api/v1/app/delegations/{delegation}/approve");
-    assert_eq!(ann.post(&path, json!({})).await.0, 200);
-    let (_, allowed) =
-        world.key.post("/api/v1/runtime/evaluate", crate::support::asking(10.0, "DE")).await;
+    assert_eq!(ann.approve_delegation(delegation).await.0, 200);
+    let (_, allowed) = world.key.evaluate(crate::support::asking(10.0, "DE")).await;
     let decision = allowed["decision_id"].as_str().unwrap();
     let pack = sealed(&world.key, decision).await;
     assert!(world.erase_ann().await["erased"]["facts"].as_i64().unwrap() > 0);
-    let asked = json!({"decision_id": decision});
-    let (_, proof) = world.key.post("/v1/replay/proof", asked).await;
+    let (_, proof) = world.key.mint_replay_proof(only("decision_id", decision)).await;
     assert_eq!(proof["result"], "indeterminate", "{proof:#}");
     assert_eq!(sealed(&world.key, decision).await, pack);
 }

@@ -14,9 +14,10 @@ mod retention;
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, TestApp, Wishes};
+use crate::support::{
+    Answered, Client, Members, Plain, TENANT, TestApp, Wishes, new_principal, only,
+};
 
-const TENANT: &str = "svc:tenant:acme";
 /// The person to export or erase.
 const ANN: &str = "ann@example.org";
 /// Another person. Their data must remain.
@@ -51,20 +52,15 @@ impl World {
     async fn lead(&self, email: &str) -> String {
         let body = json!({"submitter_email": email, "submitter_name": "A Lead", "message": "Call me.",
                           "consent_marketing": true});
-        self.make("/api/v1/consultant-leads", body, "lead").await
+        self.owner.create_lead(body).await.assert_made("lead")
     }
 
     /// Creates a human principal and returns its id.
     async fn human(&self, email: &str, subject: &str) -> String {
-        let body = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "A Human",
-                          "email": email, "external_subject": subject});
-        self.make("/api/v1/principals", body, "principal").await
-    }
-
-    async fn make(&self, path: &str, body: Value, record: &str) -> String {
-        let (status, made) = self.owner.post(path, body).await;
-        assert_eq!(status, 201, "{path}: {made:#}");
-        made[record]["id"].as_str().unwrap().to_owned()
+        let body = new_principal("human", "A Human")
+            .with("email", email)
+            .with("external_subject", subject);
+        self.owner.create_principal(body).await.assert_made("principal")
     }
 
     async fn shown(&self, path: &str, record: &str) -> Value {
@@ -78,25 +74,24 @@ impl World {
     async fn held(&self, asker: &Client, payee: &str) -> (String, String) {
         let mut ask = crate::support::asking(25_000.0, "DE");
         ask["context"]["payee"] = json!(payee);
-        let (status, answer) = asker.post("/api/v1/runtime/evaluate", ask).await;
-        assert_eq!((status, &answer["decision"]), (200, &json!("require_approval")), "{answer:#}");
+        let (status, answer) = asker.evaluate(ask).await;
+        assert_eq!((status, answer["decision"].text()), (200, "require_approval"), "{answer:#}");
         let id = |member: &str| answer[member].as_str().unwrap().to_owned();
         (id("decision_id"), id("approval_id"))
     }
 
     async fn act(&self, person: &Client, approval: &str, verb: &str, body: Value) -> (u16, Value) {
-        person.post(&format!("/api/v1/app/approvals/{approval}/{verb}"), body).await
+        person.act_on_approval(approval, verb, body).await
     }
 
     async fn erase(&self, named: Value) -> (u16, Value) {
-        let mut body = named;
-        body["reason"] = json!("request 17");
-        self.owner.post("/api/v1/personal-data:erase", body).await
+        let body = named.with("reason", "request 17");
+        self.owner.erase_personal_data(body).await
     }
 
     /// Erases Ann everywhere and returns the erasure.
     async fn erase_ann(&self) -> Value {
-        let (status, mut erased) = self.erase(json!({"email": ANN})).await;
+        let (status, mut erased) = self.erase(only("email", ANN)).await;
         assert_eq!(status, 200, "{erased:#}");
         erased["erasure"].take()
     }

@@ -9,6 +9,7 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use super::{ANN, BOB, TENANT, World};
+use crate::support::{Answered, Plain, only};
 
 /// Runs the worker once, as if this many days had passed.
 async fn run(world: &World, days: i64, is_held: bool) {
@@ -27,31 +28,30 @@ async fn run(world: &World, days: i64, is_held: bool) {
 }
 
 async fn set(world: &World, body: Value) {
-    let (status, changed) = world.owner.patch(&format!("/api/v1/tenants/{TENANT}"), body).await;
-    assert_eq!(status, 200, "{changed:#}");
+    world.owner.update_tenant(TENANT, body).await.assert_status(200);
 }
 
 /// Returns whether the approval can still show its request, which it reads from the decision's
 /// context.
 async fn is_shown(world: &World, approval: &str) -> bool {
-    let shown = world.shown(&format!("/api/v1/approvals/{approval}"), "approval").await;
+    let shown = world.owner.get_approval(approval).await.assert_shown("approval");
     !shown["request"].is_null()
 }
 
 /// Returns the requester's own reason that the approval shows.
 async fn reason(world: &World, approval: &str) -> Value {
-    world.shown(&format!("/api/v1/approvals/{approval}"), "approval").await["justification"].take()
+    world.owner.get_approval(approval).await.assert_shown("approval")["justification"].take()
 }
 
 /// Opens a request for the same document, and returns its id and the number of its warnings.
 async fn invoiced(world: &World, amount: f64) -> (String, usize) {
     let mut ask = crate::support::asking(amount, "DE");
-    ask["context"]["payee"] = json!("Globex");
-    ask["context"]["invoice"] = json!("R-1");
-    ask["justification"] = json!("the supplier waits");
-    let (_, held) = world.key.post("/api/v1/runtime/evaluate", ask).await;
+    ask["context"]["payee"] = "Globex".into();
+    ask["context"]["invoice"] = "R-1".into();
+    ask["justification"] = "the supplier waits".into();
+    let (_, held) = world.key.evaluate(ask).await;
     let id = held["approval_id"].as_str().unwrap().to_owned();
-    let shown = world.shown(&format!("/api/v1/approvals/{id}"), "approval").await;
+    let shown = world.owner.get_approval(&id).await.assert_shown("approval");
     (id, shown["similar"].as_array().unwrap().len())
 }
 
@@ -67,7 +67,7 @@ async fn contexts_go_when_their_tenant_says_so() {
     set(&world, json!({"legal_hold": {"reason": "case 7"}})).await;
     run(&world, 31, false).await;
     assert!(is_shown(&world, &approval).await, "the tenant's hold");
-    set(&world, json!({"legal_hold": null})).await;
+    set(&world, only("legal_hold", Value::Null)).await;
     run(&world, 31, true).await;
     assert!(is_shown(&world, &approval).await, "the installation's hold");
     assert_eq!(invoiced(&world, 25_001.0).await.1, 1);
@@ -81,9 +81,12 @@ async fn contexts_go_when_their_tenant_says_so() {
     let (_, later) = world.held(&world.key, "Initech").await;
     run(&world, 31, false).await;
     assert!(!is_shown(&world, &later).await);
-    for bad in [json!({"contexts_days": 0}), json!({"snapshots_days": -1}), json!({"days": 1})] {
-        let path = format!("/api/v1/tenants/{TENANT}");
-        assert_eq!(world.owner.patch(&path, json!({"retention": bad})).await.0, 400, "{bad}");
+    for bad in [only("contexts_days", 0), only("snapshots_days", -1), only("days", 1)] {
+        assert_eq!(
+            world.owner.update_tenant(TENANT, only("retention", &bad)).await.0,
+            400,
+            "{bad}"
+        );
     }
 }
 
@@ -94,18 +97,19 @@ async fn observations_go_when_their_tenant_says_so() {
     let boss = world.human(BOB, "dev|bob").await;
     let anchor = json!({"tenant_id": TENANT, "anchor_type": "system_of_record", "display_name": "ERP",
                         "authority": {"owner_entity_id": boss}});
-    let anchor = world.make("/api/v1/reality-anchors", anchor, "reality_anchor").await;
+    let anchor = world.owner.create_reality_anchor(anchor).await.assert_made("reality_anchor");
     let hash = digest_text(&sha256(br#"{"cash":5}"#));
     let snapshot = json!({"tenant_id": TENANT, "anchor_id": anchor, "content_hash": hash,
                           "sampled_at": Clock::default().now().to_rfc3339(),
                           "content_summary": {"cash": 5}, "content_ref": "file:cash",
                           "observations": [{"path": "/cash", "value": 5}]});
-    let id = world.make("/api/v1/reality-snapshots", snapshot, "reality_snapshot").await;
-    let path = format!("/api/v1/reality-snapshots/{id}");
-    let before = world.shown(&path, "reality_snapshot").await;
+    let id = world.owner.create_reality_snapshot(snapshot).await.assert_made("reality_snapshot");
+    let shown =
+        async || world.owner.get_reality_snapshot(&id).await.assert_shown("reality_snapshot");
+    let before = shown().await;
     let observed = ["content_summary", "content_ref", "observations"];
     let is_there = async || {
-        let now = world.shown(&path, "reality_snapshot").await;
+        let now = shown().await;
         observed.iter().all(|member| now[member] == before[member])
     };
     run(&world, 1000, false).await;
@@ -116,19 +120,19 @@ async fn observations_go_when_their_tenant_says_so() {
     set(&world, json!({"legal_hold": {"reason": "case 7"}})).await;
     run(&world, 31, false).await;
     assert!(is_there().await, "the tenant's hold");
-    set(&world, json!({"legal_hold": null})).await;
+    set(&world, only("legal_hold", Value::Null)).await;
     run(&world, 31, true).await;
     assert!(is_there().await, "the installation's hold");
     run(&world, 31, false).await;
-    let after = world.shown(&path, "reality_snapshot").await;
+    let after = shown().await;
     assert_eq!(observed.map(|member| &after[member]), [&Value::Null, &Value::Null, &json!([])]);
     for member in ["content_hash", "observations_hash", "sampled_at", "anchor_id"] {
         assert_eq!(after[member], before[member], "{member}");
     }
-    let (status, verified) = world.owner.post(&format!("{path}/verify"), json!({})).await;
+    let (status, verified) = world.owner.verify_reality_snapshot(&id).await;
     assert_eq!(
-        (status, &verified["reality_snapshot"]["verification"]["content"]),
-        (200, &json!("erased")),
+        (status, verified["reality_snapshot"]["verification"]["content"].text()),
+        (200, "erased"),
         "{verified:#}"
     );
 }
@@ -137,18 +141,16 @@ async fn observations_go_when_their_tenant_says_so() {
 async fn leads_are_emptied_unless_they_became_a_tenant() {
     let world = World::start().await;
     let (lost, won) = (world.lead(ANN).await, world.lead("lee@globex.example").await);
-    let convert = format!("/api/v1/consultant-leads/{won}/convert");
-    assert_eq!(world.owner.post(&convert, json!({"converted_tenant_id": TENANT})).await.0, 200);
+    assert_eq!(world.owner.convert_lead(&won, only("converted_tenant_id", TENANT)).await.0, 200);
     run(&world, 729, false).await;
-    let path = format!("/api/v1/consultant-leads/{lost}");
-    assert_eq!(world.shown(&path, "lead").await["submitter_email"], ANN);
+    assert_eq!(world.owner.get_lead(&lost).await.assert_shown("lead")["submitter_email"], ANN);
     run(&world, 731, false).await;
-    let emptied = world.shown(&path, "lead").await;
+    let emptied = world.owner.get_lead(&lost).await.assert_shown("lead");
     assert_eq!(
-        (&emptied["submitter_email"], &emptied["message"]),
-        (&json!("erased@erased.invalid"), &Value::Null)
+        (emptied["submitter_email"].text(), &emptied["message"]),
+        ("erased@erased.invalid", &Value::Null)
     );
     assert_eq!(super::dump::columns_with(&world.app, ANN).await, Vec::<String>::new());
-    let kept = world.shown(&format!("/api/v1/consultant-leads/{won}"), "lead").await;
+    let kept = world.owner.get_lead(&won).await.assert_shown("lead");
     assert_eq!(kept["submitter_email"], "lee@globex.example");
 }

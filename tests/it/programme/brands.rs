@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{World, dns::DnsServer, id, is, is_about, record};
-use crate::support::Wishes;
+use crate::support::{Members, Plain, Wishes, nothing, only};
 
 pub(super) const PATH: &str = "/white-label-configs";
 
@@ -11,7 +11,7 @@ pub(super) const PATH: &str = "/white-label-configs";
 pub(super) async fn verified(world: &World, dns: &DnsServer, tenant: &str, fqdn: &str) -> String {
     let made = world.make("/domains", json!({"tenant_id": tenant, "fqdn": fqdn})).await;
     dns.set(&format!("_svc-challenge.{fqdn}"), &[made["verification_token"].as_str().unwrap()]);
-    assert_eq!(world.post(&format!("/domains/{}/verify", id(&made)), json!({})).await.0, 200);
+    assert_eq!(world.post(&format!("/domains/{}/verify", id(&made)), nothing()).await.0, 200);
     id(&made)
 }
 
@@ -23,29 +23,24 @@ async fn an_active_brand_needs_a_tenant_and_an_active_link_and_is_its_only_one()
     let body = |consultant: &str| json!({"consultant_id": consultant, "brand_name": "B"});
     let none = world.make(PATH, body(&ada)).await;
     assert_eq!(none["status"], "draft");
-    let active = json!({"status": "active"});
+    let active = only("status", "active");
     is(&world.patch(&format!("{PATH}/{}", id(&none)), active.clone()).await, 409, "not_linked");
-    let of = |consultant: &str| {
-        let mut body = body(consultant);
-        body["tenant_id"] = json!(tenant);
-        body
-    };
+    let of = |consultant: &str| body(consultant).with("tenant_id", &tenant);
     let path = format!("{PATH}/{}", id(&world.make(PATH, of(&ada)).await));
     is(&world.patch(&path, active.clone()).await, 409, "not_linked");
     let link = world.link(&ada, &tenant, "invited").await;
     is(&world.patch(&path, active.clone()).await, 409, "not_linked");
-    let accept = json!({"accept": true});
+    let accept = only("accept", true);
     assert_eq!(world.patch(&format!("/consultant-tenant-links/{link}"), accept).await.0, 200);
     assert_eq!(world.patch(&path, active.clone()).await.0, 200);
     world.link(&bob, &tenant, "active").await;
-    let mut second = of(&bob);
-    second["status"] = json!("active");
+    let second = of(&bob).with("status", "active");
     is(&world.post(PATH, second).await, 409, "brand_active_exists");
-    let draft = json!({"status": "draft"});
+    let draft = only("status", "draft");
     assert_eq!(world.patch(&path, draft.clone()).await.0, 200);
-    assert_eq!(world.patch(&path, json!({"status": "archived"})).await.0, 200);
+    assert_eq!(world.patch(&path, only("status", "archived")).await.0, 200);
     is(&world.patch(&path, draft).await, 409, "record_is_final");
-    is_about(&world.patch(&path, json!({"tenant_id": null})).await, "tenant_id");
+    is_about(&world.patch(&path, only("tenant_id", Value::Null)).await, "tenant_id");
     assert_eq!(world.delete(&path).await.0, 200);
 }
 
@@ -60,7 +55,7 @@ async fn two_brands_of_a_tenant_do_not_become_active_together() {
         let body = json!({"consultant_id": consultant, "brand_name": "B", "tenant_id": tenant});
         paths.push(format!("{PATH}/{}", id(&world.make(PATH, body).await)));
     }
-    let activate = paths.iter().map(|path| world.patch(path, json!({"status": "active"})));
+    let activate = paths.iter().map(|path| world.patch(path, only("status", "active")));
     let answers = futures_util::future::join_all(activate).await;
     assert_eq!(answers.iter().filter(|(status, _)| *status == 200).count(), 1, "{answers:?}");
     for refused in answers.iter().filter(|(status, _)| *status != 200) {
@@ -72,18 +67,14 @@ async fn two_brands_of_a_tenant_do_not_become_active_together() {
 async fn colours_can_be_read_and_texts_show_what_they_say() {
     let world = World::start().await;
     let ada = world.consultant("ada").await;
-    let body = |members: Value| {
-        let mut body = json!({"consultant_id": ada, "brand_name": "B"});
-        body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
-        body
-    };
+    let body = |members: Value| json!({"consultant_id": ada, "brand_name": "B"}).and(&members);
     let grey = json!({"primary_colour_hex": "#FFFFFF", "secondary_colour_hex": "#777777"});
     let refused = world.post(PATH, body(grey)).await;
     is_about(&refused, "secondary_colour_hex");
     assert!(refused.1["details"][0]["problem"].as_str().unwrap().contains("4.47"), "{}", refused.1);
     let grey = json!({"primary_colour_hex": "#FFFFFF", "secondary_colour_hex": "#767676"});
     world.make(PATH, body(grey)).await;
-    world.make(PATH, body(json!({"secondary_colour_hex": "#777777"}))).await;
+    world.make(PATH, body(only("secondary_colour_hex", "#777777"))).await;
     for (member, bad) in [
         ("primary_colour_hex", "red"),
         ("primary_colour_hex", "#FFF"),
@@ -94,8 +85,8 @@ async fn colours_can_be_read_and_texts_show_what_they_say() {
     ] {
         is_about(&world.post(PATH, body(json!({member: bad}))).await, member);
     }
-    is_about(&world.post(PATH, body(json!({"brand_name": "x".repeat(81)}))).await, "brand_name");
-    let long = json!({"legal_footer": "x".repeat(1001)});
+    is_about(&world.post(PATH, body(only("brand_name", "x".repeat(81)))).await, "brand_name");
+    let long = only("legal_footer", "x".repeat(1001));
     is_about(&world.post(PATH, body(long)).await, "legal_footer");
 }
 
@@ -125,17 +116,17 @@ async fn a_brand_is_on_a_verified_domain_of_its_tenant() {
     let twice = world.post(PATH, body("help.acme.example", Value::Null)).await;
     is(&twice, 409, "already_exists");
     let path = format!("{PATH}/{}", id(&made));
-    let active = json!({"status": "active"});
+    let active = only("status", "active");
     is(&world.patch(&path, active.clone()).await, 409, "domain_not_verified");
     let token = own["verification_token"].as_str().unwrap();
     dns.set("_svc-challenge.acme.example", &[token]);
     let domain = format!("/domains/{}", id(&own));
-    assert_eq!(world.post(&format!("{domain}/verify"), json!({})).await.0, 200);
+    assert_eq!(world.post(&format!("{domain}/verify"), nothing()).await.0, 200);
     let (status, body) = world.patch(&path, active).await;
-    assert_eq!((status, &record(&body)["status"]), (200, &json!("active")), "{body:#}");
+    assert_eq!((status, record(&body)["status"].text()), (200, "active"), "{body:#}");
     // While the brand uses the domain, the tenant can neither delete nor change it.
     is(&world.delete(&domain).await, 409, "in_use");
-    is(&world.patch(&domain, json!({"fqdn": "new.example"})).await, 409, "in_use");
-    assert_eq!(world.patch(&path, json!({"status": "archived"})).await.0, 200);
+    is(&world.patch(&domain, only("fqdn", "new.example")).await, 409, "in_use");
+    assert_eq!(world.patch(&path, only("status", "archived")).await.0, 200);
     assert_eq!(world.delete(&domain).await.0, 200);
 }

@@ -11,7 +11,7 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use super::{World, id, is, is_about, record};
-use crate::support::{Wishes, asking};
+use crate::support::{Answered, Members, Plain, Wishes, asking, nothing, only};
 
 const PATH: &str = "/consultant-certifications";
 
@@ -49,23 +49,23 @@ async fn the_service_signs_with_a_key_that_it_makes_when_it_needs_it() {
          \"not_after\":\"2098-12-31T23:00:00Z\",\"not_before\":\"2020-01-01T00:00:00Z\",\
          \"program\":\"p\"}}"
     );
-    assert_eq!((&made["signed"], &made["signed_by"]), (&json!(signed), &json!("service")));
+    assert_eq!((made["signed"].text(), made["signed_by"].text()), (signed.as_str(), "service"));
     is_signed_by(&made, &published(&world).await);
     let keys = of_programme().await;
     assert_eq!(keys.len(), 1);
-    assert_eq!((&keys[0]["alg"], &keys[0]["managed"]), (&json!("EdDSA"), &json!(true)));
+    assert_eq!((keys[0]["alg"].text(), keys[0]["managed"].as_bool()), ("EdDSA", Some(true)));
     let other = world.make(PATH, json!({"consultant_id": ada, "level": "associate"})).await;
     assert_eq!(other["signature_kid"], made["signature_kid"]);
 
     let path = format!("{PATH}/{}", id(&made));
-    let (status, changed) = world.patch(&path, json!({"not_after": "2030-01-01T00:00:00Z"})).await;
+    let (status, changed) = world.patch(&path, only("not_after", "2030-01-01T00:00:00Z")).await;
     let changed = record(&changed);
-    assert_eq!((status, &changed["not_after"]), (200, &json!("2030-01-01T00:00:00Z")));
+    assert_eq!((status, changed["not_after"].text()), (200, "2030-01-01T00:00:00Z"));
     assert!(changed["signed"].as_str().unwrap().contains("2030-01-01"), "{changed:#}");
     is_signed_by(&changed, &published(&world).await);
-    let early = world.patch(&path, json!({"not_after": "2019-01-01T00:00:00Z"})).await;
+    let early = world.patch(&path, only("not_after", "2019-01-01T00:00:00Z")).await;
     is_about(&early, "not_after");
-    let (status, open) = world.patch(&path, json!({"not_after": null})).await;
+    let (status, open) = world.patch(&path, only("not_after", Value::Null)).await;
     assert_eq!((status, &record(&open)["not_after"]), (200, &Value::Null));
 }
 
@@ -75,14 +75,14 @@ async fn a_revocation_is_final() {
     let ada = world.consultant("ada").await;
     let made = world.make(PATH, json!({"consultant_id": ada, "level": "master"})).await;
     let path = format!("{PATH}/{}", id(&made));
-    is_about(&world.patch(&path, json!({"revoke": false})).await, "revoke");
-    is_about(&world.patch(&path, json!({"revoke_reason": "x"})).await, "revoke_reason");
-    is_about(&world.patch(&path, json!({"level": "associate"})).await, "level");
+    is_about(&world.patch(&path, only("revoke", false)).await, "revoke");
+    is_about(&world.patch(&path, only("revoke_reason", "x")).await, "revoke_reason");
+    is_about(&world.patch(&path, only("level", "associate")).await, "level");
     let (_, revoked) = world.patch(&path, json!({"revoke": true, "revoke_reason": "r"})).await;
     let revoked = record(&revoked);
     assert!(revoked["revoked_at"].is_string() && revoked["revoke_reason"] == "r", "{revoked:#}");
-    is(&world.patch(&path, json!({"revoke": true})).await, 409, "record_is_final");
-    is(&world.patch(&path, json!({"not_after": null})).await, 409, "record_is_final");
+    is(&world.patch(&path, only("revoke", true)).await, 409, "record_is_final");
+    is(&world.patch(&path, only("not_after", Value::Null)).await, 409, "record_is_final");
     let (_, gone) = world.delete(&path).await;
     assert!(record(&gone)["deleted_at"].is_string());
 }
@@ -95,20 +95,20 @@ async fn certify_moves_a_consultant_and_a_plain_certification_does_not() {
     world.make(PATH, json!({"consultant_id": ada, "level": "master"})).await;
     assert_eq!(status().await["status"], "applied");
     let certify = format!("/consultants/{ada}/certify");
-    is_about(&world.post(&certify, json!({})).await, "level");
-    let (code, both) = world.post(&certify, json!({"level": "professional"})).await;
-    assert_eq!((code, &both["ok"]), (201, &json!(true)));
+    is_about(&world.post(&certify, nothing()).await, "level");
+    let (code, both) = world.post(&certify, only("level", "professional")).await;
+    assert_eq!((code, both["ok"].as_bool()), (201, Some(true)));
     assert_eq!(both["certification"]["level"], "professional");
     assert_eq!(both["consultant"]["certification_level"], "professional");
     assert_eq!(status().await["status"], "certified");
     let unknown = "/consultants/svc:consultant:none/certify";
-    assert_eq!(world.post(unknown, json!({"level": "master"})).await.0, 404);
+    assert_eq!(world.post(unknown, only("level", "master")).await.0, 404);
     for status in ["suspended", "retired"] {
         assert_eq!(
-            world.patch(&format!("/consultants/{ada}"), json!({"status": status})).await.0,
+            world.patch(&format!("/consultants/{ada}"), only("status", status)).await.0,
             200
         );
-        let refused = world.post(&certify, json!({"level": "master"})).await;
+        let refused = world.post(&certify, only("level", "master")).await;
         is(&refused, 409, "transition_not_allowed");
         let refused = world.post(PATH, json!({"consultant_id": ada, "level": "master"})).await;
         is(&refused, 409, "transition_not_allowed");
@@ -123,25 +123,23 @@ async fn the_last_certification_takes_the_status_with_it() {
     let status =
         async || record(&world.get(&format!("/consultants/{ada}")).await.1)["status"].take();
     let certify = async |more: Value| {
-        let mut body = json!({"level": "professional"});
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let body = only("level", "professional").and(&more);
         let (code, both) = world.post(&format!("/consultants/{ada}/certify"), body).await;
-        assert_eq!((code, &both["consultant"]["status"]), (201, &json!("certified")), "{both:#}");
+        assert_eq!((code, both["consultant"]["status"].text()), (201, "certified"), "{both:#}");
         format!("{PATH}/{}", both["certification"]["id"].as_str().unwrap())
     };
-    let revoke = json!({"revoke": true});
-    let (first, second) = (certify(json!({})).await, certify(json!({})).await);
+    let revoke = only("revoke", true);
+    let (first, second) = (certify(nothing()).await, certify(nothing()).await);
     assert_eq!(world.patch(&first, revoke.clone()).await.0, 200);
     assert_eq!(status().await, "certified", "another certification is valid");
     assert_eq!(world.patch(&second, revoke.clone()).await.0, 200);
     assert_eq!(status().await, "onboarding");
-    let third = certify(json!({})).await;
+    let third = certify(nothing()).await;
     assert_eq!(world.delete(&third).await.0, 200);
     assert_eq!(status().await, "onboarding");
     // Sets the certification's end to a time in the future, then to one in the past.
-    let fourth = certify(json!({})).await;
-    let end =
-        |minutes| json!({"not_after": (clock.now() + TimeDelta::minutes(minutes)).to_rfc3339()});
+    let fourth = certify(nothing()).await;
+    let end = |minutes| only("not_after", (clock.now() + TimeDelta::minutes(minutes)).to_rfc3339());
     assert_eq!(world.patch(&fourth, end(2)).await.0, 200);
     assert_eq!(status().await, "certified");
     assert_eq!(world.patch(&fourth, end(-1)).await.0, 200);
@@ -161,11 +159,11 @@ async fn the_last_certification_takes_the_status_with_it() {
     assert_eq!(status().await, "onboarding");
     // The worker changes no other status, and users may change the status themselves.
     let path = format!("/consultants/{ada}");
-    assert_eq!(world.patch(&path, json!({"status": "certified"})).await.0, 200);
+    assert_eq!(world.patch(&path, only("status", "certified")).await.0, 200);
     assert_eq!(status().await, "certified");
-    let fifth = certify(json!({})).await;
+    let fifth = certify(nothing()).await;
     let suspend = format!("{path}/suspend");
-    assert_eq!(world.post(&suspend, json!({"reason": "r"})).await.0, 200);
+    assert_eq!(world.post(&suspend, only("reason", "r")).await.0, 200);
     assert_eq!(world.patch(&fifth, revoke).await.0, 200);
     assert_eq!(status().await, "suspended");
 }
@@ -181,10 +179,9 @@ async fn the_evidence_of_a_certification_exists() {
     is_about(&world.post(PATH, body("a pack")).await, "evidence_pack_id");
     let key = world.app.api_key("svc:tenant:acme", &["runtime:write", "evidence:write"]).await;
     let key = world.app.client(&key);
-    let (_, decided) = key.post("/api/v1/runtime/evaluate", asking(10.0, "DE")).await;
+    let (_, decided) = key.evaluate(asking(10.0, "DE")).await;
     let decision = decided["decision_id"].as_str().unwrap().to_owned();
-    let (status, sealed) = key.post("/v1/evidence/seal", json!({"decision_id": decision})).await;
-    assert_eq!(status, 200, "{sealed:#}");
+    key.seal_decision(&decision).await.assert_status(200);
     world.make(PATH, body(&decision.replace("svc:decision:", "svc:evidence:"))).await;
 }
 
@@ -202,8 +199,7 @@ async fn issuer(keys: Value) -> String {
 async fn an_issuers_signature_is_verified_and_its_end_only_comes_earlier() {
     let pair = Pair::ed25519().unwrap();
     let signer = Signer::read("issuer-1", &pair.private).unwrap();
-    let mut jwk = pair.public_jwk.clone();
-    jwk["kid"] = json!("issuer-1");
+    let jwk = pair.public_jwk.clone().with("kid", "issuer-1");
     let wishes = Wishes { issuers: vec![issuer(jwk).await], ..Wishes::default() };
     let world = World::wished(wishes).await;
     let ada = world.consultant("ada").await;
@@ -229,16 +225,19 @@ async fn an_issuers_signature_is_verified_and_its_end_only_comes_earlier() {
         is_about(&world.post(PATH, body(level, kid, value)).await, member);
     }
     let made = world.make(PATH, body("master", kid, value.clone())).await;
-    assert_eq!((&made["signed"], &made["signed_by"]), (&json!(text), &json!("issuer")));
+    assert_eq!((made["signed"].text(), made["signed_by"].text()), (text.as_str(), "issuer"));
     let path = format!("{PATH}/{}", id(&made));
     for later in [json!("2091-01-01T00:00:00Z"), Value::Null] {
-        let refused = world.patch(&path, json!({"not_after": later})).await;
+        let refused = world.patch(&path, only("not_after", &later)).await;
         is(&refused, 409, "transition_not_allowed");
     }
-    let (status, earlier) = world.patch(&path, json!({"not_after": "2080-01-01T00:00:00Z"})).await;
+    let (status, earlier) = world.patch(&path, only("not_after", "2080-01-01T00:00:00Z")).await;
     let earlier = record(&earlier);
-    assert_eq!((status, &earlier["not_after"]), (200, &json!("2080-01-01T00:00:00Z")));
-    assert_eq!((&earlier["signed"], &earlier["signature_value_b64"]), (&json!(text), &value));
+    assert_eq!((status, earlier["not_after"].text()), (200, "2080-01-01T00:00:00Z"));
+    assert_eq!(
+        (earlier["signed"].text(), &earlier["signature_value_b64"]),
+        (text.as_str(), &value)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

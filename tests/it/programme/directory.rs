@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{World, record};
-use crate::support::{Client, Limits};
+use crate::support::{Client, Limits, only};
 
 const PATH: &str = "/v1/directory/consultants";
 
@@ -45,8 +45,7 @@ async fn an_entry_is_of_a_certified_listed_consultant_and_any_other_is_the_same_
     };
     let unknown = missing(&anyone, "svc:consultant:00000000000000000000000000000000").await;
     assert_eq!(unknown.0, 404);
-    for change in
-        [json!({"listed": false}), json!({"status": "onboarding"}), json!({"status": "suspended"})]
+    for change in [only("listed", false), only("status", "onboarding"), only("status", "suspended")]
     {
         assert_eq!(world.patch(&consultant, change.clone()).await.0, 200);
         assert_eq!(missing(&anyone, &ada).await, unknown, "{change}");
@@ -57,7 +56,7 @@ async fn an_entry_is_of_a_certified_listed_consultant_and_any_other_is_the_same_
     let (_, all) = world.get("/consultant-certifications").await;
     let certification = all["certifications"][0]["id"].as_str().unwrap();
     let path = format!("/consultant-certifications/{certification}");
-    assert_eq!(record(&world.patch(&path, json!({"revoke": true})).await.1)["id"], certification);
+    assert_eq!(record(&world.patch(&path, only("revoke", true)).await.1)["id"], certification);
     assert_eq!(missing(&anyone, &ada).await, unknown, "revoked");
     assert_eq!(anyone.get(PATH).await.0, 404, "there is no public list");
 }

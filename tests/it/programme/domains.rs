@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{World, dns::DnsServer, id, is, record};
-use crate::support::Wishes;
+use crate::support::{Wishes, nothing, only};
 
 async fn world() -> (World, DnsServer) {
     let (dns, address) = DnsServer::start().await;
@@ -22,23 +22,23 @@ async fn a_domain_is_verified_by_the_txt_record_of_its_token() {
     assert!(made["verified_at"].is_null() && !token(&made).is_empty());
     let path = format!("/domains/{}", id(&made));
     let verify = format!("{path}/verify");
-    is(&world.post(&verify, json!({})).await, 409, "domain_not_verified");
+    is(&world.post(&verify, nothing()).await, 409, "domain_not_verified");
     dns.set("_svc-challenge.acme.example", &["svc-verify=other", &token(&made)[1..]]);
-    is(&world.post(&verify, json!({})).await, 409, "domain_not_verified");
+    is(&world.post(&verify, nothing()).await, 409, "domain_not_verified");
     dns.set("acme.example", &[token(&made)]);
-    is(&world.post(&verify, json!({})).await, 409, "domain_not_verified");
+    is(&world.post(&verify, nothing()).await, 409, "domain_not_verified");
     dns.set("_svc-challenge.acme.example", &["v=other", token(&made)]);
-    let (status, verified) = world.post(&verify, json!({})).await;
+    let (status, verified) = world.post(&verify, nothing()).await;
     assert!(status == 200 && record(&verified)["verified_at"].is_string(), "{verified:#}");
-    assert_eq!(world.post("/domains/svc:ent:acme:domain:none/verify", json!({})).await.0, 404);
+    assert_eq!(world.post("/domains/svc:ent:acme:domain:none/verify", nothing()).await.0, 404);
 
-    let (_, renamed) = world.patch(&path, json!({"fqdn": "other.example"})).await;
+    let (_, renamed) = world.patch(&path, only("fqdn", "other.example")).await;
     assert_eq!(record(&renamed)["fqdn"], "other.example");
     let renamed = record(&world.get(&path).await.1);
     assert!(renamed["verified_at"].is_null(), "{renamed:#}");
     assert_ne!(token(&renamed), token(&made));
     dns.set("_svc-challenge.other.example", &[token(&made)]);
-    is(&world.post(&verify, json!({})).await, 409, "domain_not_verified");
+    is(&world.post(&verify, nothing()).await, 409, "domain_not_verified");
 }
 
 /// The last part of a name may be in another script, in its form of letters, digits and hyphens.
@@ -65,7 +65,7 @@ async fn a_server_that_is_down_is_not_a_record_that_is_missing() {
     let made = world.make("/domains", json!({"tenant_id": tenant, "fqdn": "acme.example"})).await;
     let verify = format!("/domains/{}/verify", id(&made));
     let told = async || {
-        let refused = world.post(&verify, json!({})).await;
+        let refused = world.post(&verify, nothing()).await;
         is(&refused, 409, "domain_not_verified");
         refused.1["message"].as_str().unwrap().to_owned()
     };
@@ -80,7 +80,7 @@ async fn a_server_that_is_down_is_not_a_record_that_is_missing() {
     );
     let wishes = Wishes { dns: vec!["127.0.0.1:9".parse().unwrap()], ..Wishes::default() };
     let elsewhere = world.app.beside(wishes).await;
-    let (_, down) = elsewhere.owner().post(&format!("/api/v1{verify}"), json!({})).await;
+    let (_, down) = elsewhere.owner().post(&format!("/api/v1{verify}"), nothing()).await;
     let down = down["message"].as_str().unwrap();
     assert!(down.starts_with("no DNS server answered"), "{down}");
 }

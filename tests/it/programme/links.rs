@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::{World, id, is, is_about, record};
+use crate::support::{Plain, nothing, only};
 
 const PATH: &str = "/consultant-tenant-links";
 
@@ -12,34 +13,34 @@ async fn a_link_is_invited_accepted_and_revoked() {
     let (tenant, ada) = (world.tenant("acme").await, world.consultant("ada").await);
     let pair = json!({"consultant_id": ada, "tenant_id": tenant});
     let made = world.make(PATH, pair.clone()).await;
-    assert_eq!((&made["status"], &made["scope"]), (&json!("invited"), &json!("view_only")));
+    assert_eq!((made["status"].text(), made["scope"].text()), ("invited", "view_only"));
     assert!(made["accepted_at"].is_null());
     let twice = world.post(PATH, pair.clone()).await;
     is(&twice, 409, "already_exists");
     let named = |field: &str| json!({"field": field, "problem": "already has a link"});
     assert_eq!(twice.1["details"], json!([named("consultant_id"), named("tenant_id")]));
     let path = format!("{PATH}/{}", id(&made));
-    is_about(&world.patch(&path, json!({"accept": false})).await, "accept");
-    is_about(&world.patch(&path, json!({"scope": "everything"})).await, "scope");
-    is_about(&world.patch(&path, json!({"status": "active"})).await, "status");
-    let (_, scoped) = world.patch(&path, json!({"scope": "attest"})).await;
+    is_about(&world.patch(&path, only("accept", false)).await, "accept");
+    is_about(&world.patch(&path, only("scope", "everything")).await, "scope");
+    is_about(&world.patch(&path, only("status", "active")).await, "status");
+    let (_, scoped) = world.patch(&path, only("scope", "attest")).await;
     assert_eq!(
-        (&record(&scoped)["scope"], &record(&scoped)["status"]),
-        (&json!("attest"), &json!("invited"))
+        (record(&scoped)["scope"].text(), record(&scoped)["status"].text()),
+        ("attest", "invited")
     );
-    let (_, accepted) = world.patch(&path, json!({"accept": true})).await;
+    let (_, accepted) = world.patch(&path, only("accept", true)).await;
     let accepted = record(&accepted);
     assert!(accepted["status"] == "active" && accepted["accepted_at"].is_string(), "{accepted:#}");
-    let (status, again) = world.patch(&path, json!({"accept": true})).await;
+    let (status, again) = world.patch(&path, only("accept", true)).await;
     assert_eq!((status, record(&again)), (200, accepted), "unchanged");
     let revoke = format!("{path}/revoke");
-    is_about(&world.post(&revoke, json!({})).await, "reason");
-    let (_, revoked) = world.post(&revoke, json!({"reason": "the end"})).await;
+    is_about(&world.post(&revoke, nothing()).await, "reason");
+    let (_, revoked) = world.post(&revoke, only("reason", "the end")).await;
     let revoked = record(&revoked);
     assert!(revoked["status"] == "revoked" && revoked["revoke_reason"] == "the end");
-    is(&world.post(&revoke, json!({"reason": "again"})).await, 409, "record_is_final");
-    is(&world.patch(&path, json!({"accept": true})).await, 409, "record_is_final");
-    is(&world.patch(&path, json!({"scope": "operate"})).await, 409, "record_is_final");
+    is(&world.post(&revoke, only("reason", "again")).await, 409, "record_is_final");
+    is(&world.patch(&path, only("accept", true)).await, 409, "record_is_final");
+    is(&world.patch(&path, only("scope", "operate")).await, 409, "record_is_final");
     let other = world.make(PATH, pair).await;
     assert_eq!(world.ids(&format!("{PATH}?status=revoked")).await, [id(&made)]);
     assert_eq!(world.ids(&format!("{PATH}?status=invited")).await, [id(&other)]);
@@ -52,7 +53,7 @@ async fn a_deleted_link_is_revoked() {
     let path = format!("{PATH}/{}", world.link(&ada, &tenant, "active").await);
     let (status, gone) = world.delete(&path).await;
     let gone = record(&gone);
-    assert_eq!((status, &gone["status"]), (200, &json!("revoked")));
+    assert_eq!((status, gone["status"].text()), (200, "revoked"));
     assert!(gone["deleted_at"].is_string() && gone["revoked_at"].is_string(), "{gone:#}");
     assert_eq!(world.get(&path).await.0, 404);
     world.link(&ada, &tenant, "invited").await;
@@ -66,12 +67,12 @@ async fn a_suspended_or_retired_consultant_gets_no_link() {
     let invited = format!("{PATH}/{}", world.link(&ada, &tenant, "invited").await);
     for status in ["suspended", "retired"] {
         assert_eq!(
-            world.patch(&format!("/consultants/{ada}"), json!({"status": status})).await.0,
+            world.patch(&format!("/consultants/{ada}"), only("status", status)).await.0,
             200
         );
         let pair = json!({"consultant_id": ada, "tenant_id": other});
         is(&world.post(PATH, pair).await, 409, "transition_not_allowed");
-        is(&world.patch(&invited, json!({"accept": true})).await, 409, "transition_not_allowed");
+        is(&world.patch(&invited, only("accept", true)).await, 409, "transition_not_allowed");
     }
     let unknown = json!({"consultant_id": "svc:consultant:none", "tenant_id": tenant});
     is_about(&world.post(PATH, unknown).await, "consultant_id");
@@ -92,13 +93,13 @@ async fn a_link_is_made_once_under_an_idempotency_key() {
     let (second, two) = world.owner.call("POST", &path, Some(pair), &key).await;
     assert_eq!((first, second, &one), (201, 201, &two));
     let path = format!("{path}/{}/revoke", id(&record(&one)));
-    let reason = json!({"reason": "r"});
+    let reason = only("reason", "r");
     let key = [("idempotency-key", "two")];
     let (first, one) = world.owner.call("POST", &path, Some(reason.clone()), &key).await;
     let (second, two) = world.owner.call("POST", &path, Some(reason), &key).await;
     assert_eq!((first, second, one), (200, 200, two));
     let stale = [("if-match", "\"0\"")];
     let path = format!("/api/v1/consultants/{ada}");
-    let (status, _) = world.owner.call("PATCH", &path, Some(json!({"bio": "x"})), &stale).await;
+    let (status, _) = world.owner.call("PATCH", &path, Some(only("bio", "x")), &stale).await;
     assert_eq!(status, 412);
 }

@@ -17,7 +17,7 @@ mod widgets;
 use authority_process::clock::Clock;
 use serde_json::{Value, json};
 
-use crate::support::{Client, TestApp, Wishes};
+use crate::support::{Answered, Client, Plain, TestApp, Wishes, only};
 
 /// A service and its owner, with helpers for requests and responses.
 pub(super) struct World {
@@ -30,7 +30,7 @@ pub(super) type Answer = (u16, Value);
 
 #[track_caller]
 pub(super) fn is(answer: &Answer, status: u16, error: &str) {
-    assert_eq!((answer.0, &answer.1["error"]), (status, &json!(error)), "{:#}", answer.1);
+    assert_eq!((answer.0, answer.1["error"].text()), (status, error), "{:#}", answer.1);
 }
 
 /// Checks that the response has status 400 and an error about this field.
@@ -118,9 +118,9 @@ impl World {
     /// Creates a consultant with a valid certification.
     pub(super) async fn certified(&self, name: &str) -> String {
         let id = self.consultant(name).await;
-        let (status, body) =
-            self.post(&format!("/consultants/{id}/certify"), json!({"level": "master"})).await;
-        assert_eq!(status, 201, "{body:#}");
+        self.post(&format!("/consultants/{id}/certify"), only("level", "master"))
+            .await
+            .assert_status(201);
         id
     }
 

@@ -7,14 +7,13 @@ use serde_json::{Value, json};
 use super::World;
 use crate::{
     fuzz::routes::{pool, routes},
-    support::asking,
+    support::{Members, TENANT, asking, only},
 };
 
 /// The operations with responses that show links.
 const OWN: [&str; 2] = ["/api/v1/app/consultants", "/api/v1/app/consultant-tenant-links"];
 /// Usage changes up to a minute after a decision, whether or not there is a link.
 const COUNTED_LATER: &str = "/api/v1/app/usage";
-const TENANT: &str = "svc:tenant:acme";
 const EMAIL: &str = "ada@advice.example";
 
 /// Returns the response of every GET of the tenant's API and the gateway, for each caller.
@@ -56,11 +55,10 @@ fn steady(value: &mut Value) {
 async fn decisions(world: &World, key: &str) -> Vec<(Value, Value)> {
     let runtime = world.app.client(key);
     let mut all = Vec::new();
-    let mut as_consultant = asking(10.0, "DE");
-    as_consultant["subject"] = json!("svc:agent:acme:ada");
+    let as_consultant = asking(10.0, "DE").with("subject", "svc:agent:acme:ada");
     let asked = [asking(1200.0, "DE"), asking(75_000.0, "DE"), asking(10.0, "US"), as_consultant];
     for asked in asked {
-        let (_, decided) = runtime.post("/api/v1/runtime/evaluate", asked).await;
+        let (_, decided) = runtime.evaluate(asked).await;
         all.push((decided["decision"].clone(), decided["reason_code"].clone()));
     }
     assert!(all.iter().all(|(decision, _)| decision.is_string()), "{all:?}");
@@ -96,7 +94,7 @@ async fn no_link_changes_a_decision_a_list_or_a_role() {
         let link = super::id(&world.make("/consultant-tenant-links", body).await);
         assert_eq!(readings(&world).await, before.1, "{scope}");
         assert_eq!(changes(&world).await, before.2, "{scope}");
-        let reason = json!({"reason": "r"});
+        let reason = only("reason", "r");
         assert_eq!(
             world.post(&format!("/consultant-tenant-links/{link}/revoke"), reason).await.0,
             200

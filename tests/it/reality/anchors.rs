@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{TENANT, World, fault, refusal};
+use crate::support::{Answered, Plain, new_tenant, nothing, only};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nested_objects_keep_what_is_unknown_and_check_what_is_known() {
@@ -14,8 +15,7 @@ async fn nested_objects_keep_what_is_unknown_and_check_what_is_known() {
                                "stale_runtime_effect": "deny", "grace": "none"},
         "source": {"kind": "erp", "region": "eu"},
     }));
-    let (status, made) = world.owner.post("/api/v1/reality-anchors", body.clone()).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = world.owner.create_reality_anchor(body.clone()).await.assert_status(201);
     for member in ["authority", "freshness_contract", "source"] {
         assert_eq!(made["reality_anchor"][member], body[member], "{member}");
     }
@@ -50,10 +50,10 @@ async fn nested_objects_keep_what_is_unknown_and_check_what_is_known() {
         (json!({"source": {"feeder_key_ids": ["svc:api_key:none"]}}), "source.feeder_key_ids[0]"),
         (json!({"source": {"jwks": [{"kty": "oct", "k": "AA"}]}}), "source.jwks[0]"),
         (json!({"source": {"note": large}}), "source"),
-        (json!({"grounds_actions": ["Payment"]}), "grounds_actions[0]"),
-        (json!({"tags": vec!["a"; 65]}), "tags"),
+        (only("grounds_actions", ["Payment"]), "grounds_actions[0]"),
+        (only("tags", vec!["a"; 65]), "tags"),
     ] {
-        let answer = world.owner.post("/api/v1/reality-anchors", world.anchor(more)).await;
+        let answer = world.owner.create_reality_anchor(world.anchor(more)).await;
         assert_eq!(fault(&answer), field);
     }
 }
@@ -64,7 +64,7 @@ async fn what_is_no_list_of_keys_is_told_what_one_is() {
     let world = World::start().await;
     for (jwks, field) in [(json!([[]]), "source.jwks[0]"), (json!({"keys": []}), "source.jwks")] {
         let body = world.anchor(json!({"source": {"jwks": jwks}}));
-        let answer = world.owner.post("/api/v1/reality-anchors", body).await;
+        let answer = world.owner.create_reality_anchor(body).await;
         assert_eq!(fault(&answer), field);
         let problem = answer.1["details"][0]["problem"].as_str().unwrap();
         assert!(problem.contains("public key") && problem.contains("{\"kty\": "), "{problem}");
@@ -74,15 +74,15 @@ async fn what_is_no_list_of_keys_is_told_what_one_is() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_anchor_begins_as_a_draft_and_its_status_moves_freely() {
     let world = World::start().await;
-    let mut body = world.anchor(json!({}));
+    let mut body = world.anchor(nothing());
     body.as_object_mut().unwrap().remove("status");
-    let (_, made) = world.owner.post("/api/v1/reality-anchors", body).await;
+    let (_, made) = world.owner.create_reality_anchor(body).await;
     let made = &made["reality_anchor"];
-    assert_eq!((&made["status"], &made["version"]), (&json!("draft"), &json!(1)));
+    assert_eq!((made["status"].text(), made["version"].number()), ("draft", 1));
     let path = format!("/api/v1/reality-anchors/{}", made["id"].as_str().unwrap());
     let mut version = 1;
     for status in ["deprecated", "active", "draft", "deprecated", "draft"] {
-        let (code, moved) = world.owner.patch(&path, json!({"status": status})).await;
+        let (code, moved) = world.owner.patch(&path, only("status", status)).await;
         version += 1;
         let moved = &moved["reality_anchor"];
         assert_eq!(
@@ -90,24 +90,24 @@ async fn an_anchor_begins_as_a_draft_and_its_status_moves_freely() {
             (200, &json!(status), &json!(version))
         );
     }
-    assert_eq!(fault(&world.owner.patch(&path, json!({"status": null})).await), "status");
+    assert_eq!(fault(&world.owner.patch(&path, only("status", Value::Null)).await), "status");
     assert_eq!(
-        fault(&world.owner.patch(&path, json!({"anchor_type": "risk_context"})).await),
+        fault(&world.owner.patch(&path, only("anchor_type", "risk_context")).await),
         "anchor_type"
     );
-    let reason = json!({"reason": "replaced"});
+    let reason = only("reason", "replaced");
     let (code, gone) = world.owner.post(&format!("{path}/deprecate"), reason).await;
     let gone = &gone["reality_anchor"];
     assert_eq!(
-        (code, &gone["status"], &gone["deprecate_reason"]),
-        (200, &json!("deprecated"), &json!("replaced"))
+        (code, gone["status"].text(), gone["deprecate_reason"].text()),
+        (200, "deprecated", "replaced")
     );
     let (code, deleted) = world.owner.call("DELETE", &path, None, &[]).await;
     assert_eq!(code, 200);
     assert!(deleted["reality_anchor"]["deleted_at"].is_string(), "{deleted:#}");
     assert_eq!(world.owner.get(&path).await.0, 404);
     assert_eq!(world.owner.get(&format!("{path}?deleted=true")).await.0, 200);
-    assert_eq!(world.owner.patch(&path, json!({"status": "active"})).await.0, 404);
+    assert_eq!(world.owner.patch(&path, only("status", "active")).await.0, 404);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -129,8 +129,10 @@ async fn lists_are_filtered_and_searched_for_the_text_itself() {
         ("anchor_type=risk_context", 1),
         ("status=active", 3),
     ] {
-        let path = format!("/api/v1/reality-anchors?tenant_id={TENANT}&count=true&{query}");
-        let (_, found) = world.owner.get(&path).await;
+        let (_, found) = world
+            .owner
+            .list_reality_anchors(&format!("tenant_id={TENANT}&count=true&{query}"))
+            .await;
         assert_eq!(found["total"], count, "{query}: {found:#}");
     }
     // Among the tenant's users, only those with a deciding or auditing role can read its anchors.
@@ -138,30 +140,29 @@ async fn lists_are_filtered_and_searched_for_the_text_itself() {
         [("admin", 200), ("auditor", 200), ("approver", 200), ("legal", 200), ("viewer", 403)]
     {
         let person = world.app.client(&world.app.member_token(TENANT, role));
-        let (code, found) = person.get("/api/v1/app/reality-anchors?count=true").await;
+        let (code, found) = person.list_reality_anchors("count=true").await;
         assert_eq!(code, status, "{role}: {found:#}");
         assert!(code != 200 || found["total"] == 4, "{role}");
     }
-    let other = json!({"name": "Other", "slug": "other"});
-    assert_eq!(world.owner.post("/api/v1/tenants", other).await.0, 201);
+    let other = new_tenant("Other", "other");
+    assert_eq!(world.owner.create_tenant(other).await.0, 201);
     let stranger = world.app.client(&world.app.member_token("svc:tenant:other", "admin"));
-    let (_, found) = stranger.get("/api/v1/app/reality-anchors?count=true").await;
+    let (_, found) = stranger.list_reality_anchors("count=true").await;
     assert_eq!(found["total"], 0, "{found:#}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn verifying_judges_the_newest_snapshot_and_activates_a_coupled_draft() {
     let world = World::start().await;
-    let id = world.new_anchor(json!({"status": "draft"})).await;
-    let path = format!("/api/v1/reality-anchors/{id}/verify");
-    let verify = async || world.owner.post(&path, json!({})).await.1["reality_anchor"].clone();
+    let id = world.new_anchor(only("status", "draft")).await;
+    let verify = async || world.owner.verify_reality_anchor(&id).await.1["reality_anchor"].clone();
     let missing = verify().await;
     let found = &missing["verification"];
     assert_eq!(found["coupling_result"], "revalidation_required");
     assert_eq!(found["drift_type"], "source_of_truth_stale");
-    assert_eq!((&found["snapshot_id"], &found["signature"]), (&Value::Null, &json!("none")));
+    assert_eq!((&found["snapshot_id"], found["signature"].text()), (&Value::Null, "none"));
     // Verifying an anchor does not change its version.
-    assert_eq!((&missing["status"], &missing["version"]), (&json!("draft"), &json!(1)));
+    assert_eq!((missing["status"].text(), missing["version"].number()), ("draft", 1));
     world.new_snapshot(&id, 61, "sha256:old").await;
     let stale = verify().await;
     assert_eq!(stale["verification"]["drift_type"], "verified_but_stale");
@@ -170,7 +171,7 @@ async fn verifying_judges_the_newest_snapshot_and_activates_a_coupled_draft() {
     let coupled = verify().await;
     assert_eq!(coupled["verification"]["coupling_result"], "coupled");
     assert_eq!(coupled["verification"]["snapshot_id"], newest.as_str());
-    assert_eq!((&coupled["status"], &coupled["version"]), (&json!("active"), &json!(2)));
+    assert_eq!((coupled["status"].text(), coupled["version"].number()), ("active", 2));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -179,17 +180,14 @@ async fn a_tenant_has_256_active_anchors_at_most() {
     for _ in 0..256 {
         world.new_anchor(json!({"grounds_actions": [], "freshness_contract": null})).await;
     }
-    let full = world.owner.post("/api/v1/reality-anchors", world.anchor(json!({}))).await;
+    let full = world.owner.create_reality_anchor(world.anchor(nothing())).await;
     assert_eq!(refusal(&full), (409, "limit_exceeded".to_owned()));
-    let draft = world.new_anchor(json!({"status": "draft"})).await;
-    let path = format!("/api/v1/reality-anchors/{draft}");
-    let full = world.owner.patch(&path, json!({"status": "active"})).await;
+    let draft = world.new_anchor(only("status", "draft")).await;
+    let full = world.owner.update_reality_anchor(&draft, only("status", "active")).await;
     assert_eq!(refusal(&full), (409, "limit_exceeded".to_owned()));
-    let (_, one) =
-        world.owner.get(&format!("/api/v1/reality-anchors?tenant_id={TENANT}&limit=1")).await;
+    let (_, one) = world.owner.list_reality_anchors(&format!("tenant_id={TENANT}&limit=1")).await;
     let one = one["reality_anchors"][0]["id"].as_str().unwrap();
-    let (code, _) =
-        world.owner.post(&format!("/api/v1/reality-anchors/{one}/deprecate"), json!({})).await;
+    let (code, _) = world.owner.deprecate_reality_anchor(one).await;
     assert_eq!(code, 200);
-    assert_eq!(world.owner.patch(&path, json!({"status": "active"})).await.0, 200);
+    assert_eq!(world.owner.update_reality_anchor(&draft, only("status", "active")).await.0, 200);
 }

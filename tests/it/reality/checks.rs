@@ -3,45 +3,39 @@
 use serde_json::{Map, Value, json};
 
 use super::{ACTION, AGENT, TENANT, World, fault};
+use crate::support::{Answered, Plain, nothing, only};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_report_is_stored_as_it_was_given() {
     let world = World::start().await;
-    let anchor = world.new_anchor(json!({})).await;
+    let anchor = world.new_anchor(nothing()).await;
     let body = json!({
         "tenant_id": TENANT, "action_id": ACTION, "coupling_result": "deny_required",
         "runtime_effect": "deny", "actor_entity_id": AGENT, "anchors_consulted": [anchor],
         "assumptions": [{"anchor_id": anchor, "path": "/a", "equals": 1, "why": "policy 7"}],
         "severity": "critical", "reason_codes": ["because"], "evidence_refs": ["invoice:1"],
     });
-    let (status, made) = world.owner.post("/api/v1/reality-coupling-checks", body.clone()).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = world.owner.create_coupling_check(body.clone()).await.assert_status(201);
     let made = &made["coupling_check"];
     for (member, value) in body.as_object().unwrap() {
         assert_eq!(&made[member], value, "{member}");
     }
-    assert_eq!((&made["result_source"], &made["action"]), (&json!("reported"), &json!(ACTION)));
+    assert_eq!((made["result_source"].text(), made["action"].text()), ("reported", ACTION));
     assert!(world.drift(made["id"].as_str().unwrap()).await.is_empty());
     for (more, field) in [
-        (json!({"action_id": "Payment"}), "action_id"),
-        (json!({"action_id": format!("svc:decision:{}", "0".repeat(64))}), "action_id"),
-        (
-            json!({"anchors_consulted": ["svc:ent:acme:reality_anchor:none"]}),
-            "anchors_consulted[0]",
-        ),
+        (only("action_id", "Payment"), "action_id"),
+        (only("action_id", format!("svc:decision:{}", "0".repeat(64))), "action_id"),
+        (only("anchors_consulted", ["svc:ent:acme:reality_anchor:none"]), "anchors_consulted[0]"),
         (json!({"assumptions": [{"path": "/a"}]}), "assumptions[0].anchor_id"),
         (json!({"assumptions": [{"anchor_id": anchor, "equals": 1}]}), "assumptions[0].equals"),
         (
             json!({"assumptions": [{"anchor_id": anchor, "max_age_seconds": -1}]}),
             "assumptions[0].max_age_seconds",
         ),
-        (json!({"actor_entity_id": "svc:agent:acme:none"}), "actor_entity_id"),
-        (json!({"purpose_grant_id": "svc:del:acme:none"}), "purpose_grant_id"),
+        (only("actor_entity_id", "svc:agent:acme:none"), "actor_entity_id"),
+        (only("purpose_grant_id", "svc:del:acme:none"), "purpose_grant_id"),
     ] {
-        let answer = world
-            .owner
-            .post("/api/v1/reality-coupling-checks", super::with(body.clone(), more))
-            .await;
+        let answer = world.owner.create_coupling_check(super::with(body.clone(), more)).await;
         assert_eq!(fault(&answer), field);
     }
 }
@@ -49,12 +43,12 @@ async fn a_report_is_stored_as_it_was_given() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_that_consults_nothing_says_so() {
     let world = World::start().await;
-    let check = world.new_check(json!({})).await;
+    let check = world.new_check(nothing()).await;
     let ran = world.run(&check).await;
     assert_eq!(ran["coupling_result"], "coupled_with_warnings");
     assert_eq!(ran["runtime_effect"], "continue_with_warning");
-    assert_eq!(ran["reason_codes"], json!(["no_anchor_consulted"]));
-    assert_eq!((&ran["result_source"], &ran["severity"]), (&json!("engine"), &Value::Null));
+    assert_eq!(ran["reason_codes"].texts(), ["no_anchor_consulted"]);
+    assert_eq!((ran["result_source"].text(), &ran["severity"]), ("engine", &Value::Null));
 }
 
 /// Each line has the anchor's fields, the age and hash of its snapshots, and the assumption,
@@ -91,13 +85,13 @@ async fn each_finding_has_its_result_effect_and_kind_of_drift() {
             for hash in snapshots {
                 let body = json!({"tenant_id": TENANT, "anchor_id": anchor, "sampled_at": time,
                                   "content_hash": format!("sha256:{hash}")});
-                world.made("reality-snapshots", "reality_snapshot", body).await;
+                world.owner.create_reality_snapshot(body).await.assert_made("reality_snapshot");
             }
         }
         let mut more = json!({"anchors_consulted": [anchor]});
         if assumed != "{}" {
             let assumed = serde_json::from_str(assumed).unwrap();
-            more["assumptions"] = json!([super::with(assumed, json!({"anchor_id": anchor}))]);
+            more["assumptions"] = json!([super::with(assumed, only("anchor_id", &anchor))]);
         }
         let path = more["assumptions"][0]["path"].clone();
         let check = world.new_check(more).await;
@@ -124,12 +118,12 @@ async fn each_finding_has_its_result_effect_and_kind_of_drift() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_judges_every_anchor_that_grounds_the_action_and_takes_the_worst() {
     let world = World::start().await;
-    let good = world.new_anchor(json!({"grounds_actions": ["ledger.*"]})).await;
+    let good = world.new_anchor(only("grounds_actions", ["ledger.*"])).await;
     world.new_snapshot(&good, 5, "sha256:a").await;
-    let other = world.new_anchor(json!({"grounds_actions": ["payment.*"]})).await;
-    let bad = world.new_anchor(json!({"grounds_profiles": ["closing"]})).await;
-    let draft = world.new_anchor(json!({"status": "draft"})).await;
-    let check = world.new_check(json!({})).await;
+    let other = world.new_anchor(only("grounds_actions", ["payment.*"])).await;
+    let bad = world.new_anchor(only("grounds_profiles", ["closing"])).await;
+    let draft = world.new_anchor(only("status", "draft")).await;
+    let check = world.new_check(nothing()).await;
     let ran = world.run(&check).await;
     let judged: Vec<_> = ran["findings"]
         .as_array()
@@ -151,8 +145,8 @@ async fn a_run_judges_every_anchor_that_grounds_the_action_and_takes_the_worst()
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_again_updates_the_drift_that_is_open_and_remembers_the_last_hundred() {
     let world = World::start().await;
-    let anchor = world.new_anchor(json!({})).await;
-    let check = world.new_check(json!({})).await;
+    let anchor = world.new_anchor(nothing()).await;
+    let check = world.new_check(nothing()).await;
     world.run(&check).await;
     world.run(&check).await;
     let drift = world.drift(&check).await;
@@ -160,24 +154,21 @@ async fn a_run_again_updates_the_drift_that_is_open_and_remembers_the_last_hundr
     assert_eq!(world.events("svc.reality.").await, ["svc.reality.drift_detected"]);
     let resolve =
         format!("/api/v1/stable-drift-events/{}/resolve", drift[0]["id"].as_str().unwrap());
-    let revoked = world.owner.post(&resolve, json!({"resolution": "revoked"})).await;
+    let revoked = world.owner.post(&resolve, only("resolution", "revoked")).await;
     assert_eq!(fault(&revoked), "resolution");
     world.new_snapshot(&anchor, 5, "sha256:a").await;
-    let recoupled = world.owner.post(&resolve, json!({"resolution": "recoupled"})).await;
-    assert_eq!((recoupled.0, &recoupled.1["drift_event"]["status"]), (200, &json!("resolved")));
-    world
-        .owner
-        .patch(&format!("/api/v1/reality-anchors/{anchor}"), json!({"status": "draft"}))
-        .await;
+    let recoupled = world.owner.post(&resolve, only("resolution", "recoupled")).await;
+    assert_eq!((recoupled.0, recoupled.1["drift_event"]["status"].text()), (200, "resolved"));
+    world.owner.update_reality_anchor(&anchor, only("status", "draft")).await;
     // No active anchor grounds the action any longer.
-    assert_eq!(world.run(&check).await["reason_codes"], json!(["no_anchor_consulted"]));
+    assert_eq!(world.run(&check).await["reason_codes"].texts(), ["no_anchor_consulted"]);
     for _ in 0..100 {
         world.run(&check).await;
     }
-    let (_, read) = world.owner.get(&format!("/api/v1/reality-coupling-checks/{check}")).await;
+    let (_, read) = world.owner.get_coupling_check(&check).await;
     let history = read["coupling_check"]["history"].as_array().unwrap();
     assert_eq!(history.len(), 100);
-    assert_eq!(history[0]["reason_codes"], json!(["no_anchor_consulted"]));
+    assert_eq!(history[0]["reason_codes"].texts(), ["no_anchor_consulted"]);
 }
 
 impl World {
@@ -193,7 +184,7 @@ impl World {
             .partition(|(member, _)| own.contains(&member.as_str()));
         let mut anchor = json!({"grounds_actions": []});
         if !contract.is_empty() {
-            let contract = super::with(json!({"max_staleness_seconds": 60}), contract.into());
+            let contract = super::with(only("max_staleness_seconds", 60), contract.into());
             anchor["freshness_contract"] = contract;
         }
         self.new_anchor(super::with(anchor, own.into())).await

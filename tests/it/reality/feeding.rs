@@ -12,13 +12,12 @@ use serde_json::{Value, json};
 use tonic::{Code, Request};
 
 use super::{AGENT, TENANT, World, ago, refusal};
-use crate::support::{Client, Limits};
+use crate::support::{Answered, Client, Limits, Members, new_api_key, new_tenant, nothing, only};
 
 const PATH: &str = "/v1/reality-snapshots";
 
 async fn feeder(world: &World) -> (String, Client) {
-    let body = json!({"tenant_id": TENANT, "label": "erp", "scopes": ["reality:write"]});
-    let (_, made) = world.owner.post("/api/v1/api-keys", body).await;
+    let (_, made) = world.owner.create_api_key(new_api_key("erp", &["reality:write"])).await;
     let id = made["api_key"]["id"].as_str().unwrap().to_owned();
     (id, world.app.client(made["secret"].as_str().unwrap()))
 }
@@ -33,18 +32,14 @@ async fn only_a_key_that_the_anchor_names_brings_snapshots() {
     let (id, key) = feeder(&world).await;
     let (_, stranger) = feeder(&world).await;
     let anchor = world.new_anchor(json!({"source": {"feeder_key_ids": [id]}})).await;
-    let refused = stranger.post(PATH, body(&anchor, 9)).await;
+    let refused = stranger.feed_reality_snapshot(body(&anchor, 9)).await;
     assert_eq!(refusal(&refused), (403, "feeder_not_permitted".to_owned()));
-    let (status, fed) = key.post(PATH, body(&anchor, 9)).await;
-    assert_eq!(status, 201, "{fed:#}");
+    let fed = key.feed_reality_snapshot(body(&anchor, 9)).await.assert_status(201);
     assert_eq!(fed["reality_snapshot"]["feeder_key_id"], id.as_str());
     assert_eq!(fed["reality_snapshot"]["freshness"]["is_stale"], false);
     let again = key
-        .post(
-            PATH,
-            json!({"anchor_id": anchor, "content_hash": "sha256:9",
-                                      "sampled_at": fed["reality_snapshot"]["sampled_at"]}),
-        )
+        .feed_reality_snapshot(json!({"anchor_id": anchor, "content_hash": "sha256:9",
+                                      "sampled_at": fed["reality_snapshot"]["sampled_at"]}))
         .await;
     assert_eq!(refusal(&again), (409, "snapshot_exists".to_owned()));
     // The second call has an idempotency key and gets the same response again.
@@ -57,23 +52,18 @@ async fn only_a_key_that_the_anchor_names_brings_snapshots() {
     assert_eq!(first.0, 201, "{:#}", first.1);
     assert_eq!(first, second);
     // Once a feeder is revoked, its snapshots are ignored.
-    let verify = format!("/api/v1/reality-anchors/{anchor}/verify");
     let newest = async || {
-        let (_, verified) = world.owner.post(&verify, json!({})).await;
+        let (_, verified) = world.owner.verify_reality_anchor(&anchor).await;
         verified["reality_anchor"]["verification"]["snapshot_id"].clone()
     };
     assert_eq!(newest().await, first.1["reality_snapshot"]["id"]);
-    assert_eq!(
-        world.owner.call("DELETE", &format!("/api/v1/api-keys/{id}"), None, &[]).await.0,
-        200
-    );
+    assert_eq!(world.owner.revoke_api_key(&id).await.0, 200);
     assert_eq!(newest().await, Value::Null);
-    let bound = json!({"tenant_id": TENANT, "label": "b", "scopes": ["reality:write"],
-                       "principal_ids": [AGENT]});
-    let refused = world.owner.post("/api/v1/api-keys", bound).await;
+    let bound = new_api_key("b", &["reality:write"]).with("principal_ids", [AGENT]);
+    let refused = world.owner.create_api_key(bound).await;
     assert_eq!(super::fault(&refused), "principal_ids");
     let reader = world.app.client(&world.app.api_key(TENANT, &["runtime:write"]).await);
-    assert_eq!(reader.post(PATH, body(&anchor, 1)).await.0, 403);
+    assert_eq!(reader.feed_reality_snapshot(body(&anchor, 1)).await.0, 403);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -81,10 +71,10 @@ async fn another_tenants_anchor_is_unknown() {
     let world = World::start().await;
     let (id, _) = feeder(&world).await;
     let anchor = world.new_anchor(json!({"source": {"feeder_key_ids": [id]}})).await;
-    let other = json!({"name": "Other", "slug": "other"});
-    assert_eq!(world.owner.post("/api/v1/tenants", other).await.0, 201);
+    let other = new_tenant("Other", "other");
+    assert_eq!(world.owner.create_tenant(other).await.0, 201);
     let key = world.app.client(&world.app.api_key("svc:tenant:other", &["reality:write"]).await);
-    assert_eq!(super::fault(&key.post(PATH, body(&anchor, 1)).await), "anchor_id");
+    assert_eq!(super::fault(&key.feed_reality_snapshot(body(&anchor, 1)).await), "anchor_id");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -93,13 +83,14 @@ async fn each_of_a_batch_is_refused_alone_and_the_rate_is_for_an_anchor_and_key(
     let (id, key) = feeder(&world).await;
     let named = json!({"source": {"feeder_key_ids": [id]}});
     let (one, two) = (world.new_anchor(named.clone()).await, world.new_anchor(named).await);
-    let closed = world.new_anchor(json!({})).await;
-    let mut rows = vec![body(&closed, 1), json!({"anchor_id": one}), body(&one, -90)];
+    let closed = world.new_anchor(nothing()).await;
+    let mut rows = vec![body(&closed, 1), only("anchor_id", &one), body(&one, -90)];
     rows.extend((1..=12).map(|seconds| body(&one, seconds)));
     rows.extend((1..=3).map(|seconds| body(&two, seconds)));
-    let (status, answer) =
-        key.post(&format!("{PATH}:batch"), json!({"reality_snapshots": rows})).await;
-    assert_eq!(status, 200, "{answer:#}");
+    let answer = key
+        .post(&format!("{PATH}:batch"), only("reality_snapshots", &rows))
+        .await
+        .assert_status(200);
     let results = answer["results"].as_array().unwrap();
     let codes: Vec<_> = results.iter().map(|one| one["error"].as_str().unwrap_or("")).collect();
     assert_eq!(codes[..3], ["feeder_not_permitted", "invalid_request", "invalid_request"]);
@@ -120,7 +111,7 @@ async fn each_of_a_batch_is_refused_alone_and_the_rate_is_for_an_anchor_and_key(
     let (status, refused) = key.post(&format!("{PATH}:batch"), none).await;
     let once = json!([{"field": "reality_snapshots", "problem": "is required"}]);
     assert_eq!((status, &refused["details"]), (400, &once));
-    let many = json!({"reality_snapshots": vec![body(&one, 1); 101]});
+    let many = only("reality_snapshots", vec![body(&one, 1); 101]);
     assert_eq!(key.post(&format!("{PATH}:batch"), many).await.0, 400);
 }
 
@@ -135,7 +126,7 @@ async fn many_at_once_are_gathered() {
         anchors.push(world.new_anchor(named.clone()).await);
     }
     let calls = anchors.iter().flat_map(|anchor| (1..=5).map(move |seconds| (anchor, seconds)));
-    let calls = calls.map(|(anchor, seconds)| key.post(PATH, body(anchor, seconds)));
+    let calls = calls.map(|(anchor, seconds)| key.feed_reality_snapshot(body(anchor, seconds)));
     for (status, fed) in futures_util::future::join_all(calls).await {
         assert_eq!(status, 201, "{fed:#}");
     }
@@ -165,7 +156,7 @@ async fn answers_show_what_is_left_for_an_anchor_and_key() {
         (1..=count).map(|seconds| body(anchor, seconds)).collect()
     };
     let send = async |rows: Vec<Value>, headers: &[(&str, &str)]| {
-        let body = json!({"reality_snapshots": rows});
+        let body = only("reality_snapshots", &rows);
         Limits::of_call(&key, "POST", &batch, Some(&body), headers).await.0
     };
     let one = body(&anchor().await, 1);
@@ -195,8 +186,7 @@ async fn answers_show_what_is_left_for_an_anchor_and_key() {
         assert!((9..=10).contains(&calls(&shown)), "{shown:?}");
     }
     // The owner has no limit.
-    let mut own = body(&full, 30);
-    own["tenant_id"] = json!(TENANT);
+    let own = body(&full, 30).with("tenant_id", TENANT);
     let path = "/api/v1/reality-snapshots";
     let (shown, answer) = Limits::of_call(&world.owner, "POST", path, Some(&own), &[]).await;
     assert_eq!((shown.status, shown.left.as_str()), (201, ""), "{answer:#}");
@@ -226,7 +216,7 @@ async fn the_limit_is_in_the_metadata_over_grpc() {
     let fed = grpc.feed_reality_snapshot(request(1)).await.unwrap();
     assert_eq!(Limits::in_metadata(fed.metadata()), left(9, 1));
     let rows: Vec<_> = (2..=12).map(|seconds| body(&anchor, seconds)).collect();
-    let batch = json!({"reality_snapshots": rows});
+    let batch = only("reality_snapshots", &rows);
     assert_eq!(key.post(&format!("{PATH}:batch"), batch).await.0, 200);
     let refused = grpc.feed_reality_snapshot(request(20)).await.unwrap_err();
     assert_eq!(refused.code(), Code::ResourceExhausted, "{refused:?}");

@@ -13,11 +13,9 @@ mod snapshots;
 use chrono::{SecondsFormat, TimeDelta};
 use serde_json::{Value, json};
 
-use crate::support::{Client, TestApp};
+use crate::support::{AGENT, Answered, Client, TENANT, TestApp};
 use authority_process::clock::Clock;
 
-const TENANT: &str = "svc:tenant:acme";
-const AGENT: &str = "svc:agent:acme:invoice-bot";
 /// An action that the demonstration does not use.
 const ACTION: &str = "ledger.close";
 
@@ -34,7 +32,7 @@ impl World {
         let app = TestApp::seeded().await;
         app.demo().await;
         let owner = app.owner();
-        let (_, people) = owner.get("/api/v1/principals?principal_class=human").await;
+        let (_, people) = owner.list_principals("principal_class=human").await;
         let person = people["principals"][0]["id"].as_str().unwrap().to_owned();
         Self { app, owner, person }
     }
@@ -50,42 +48,33 @@ impl World {
     }
 
     async fn new_anchor(&self, more: Value) -> String {
-        self.made("reality-anchors", "reality_anchor", self.anchor(more)).await
+        self.owner.create_reality_anchor(self.anchor(more)).await.assert_made("reality_anchor")
     }
 
     /// Creates a snapshot of an anchor, sampled this many seconds ago.
     async fn new_snapshot(&self, anchor: &str, seconds: i64, hash: &str) -> String {
         let body = json!({"tenant_id": TENANT, "anchor_id": anchor, "sampled_at": ago(seconds),
                           "content_hash": hash});
-        self.made("reality-snapshots", "reality_snapshot", body).await
+        self.owner.create_reality_snapshot(body).await.assert_made("reality_snapshot")
     }
 
     async fn new_check(&self, more: Value) -> String {
         let body = json!({"tenant_id": TENANT, "action_id": ACTION, "coupling_result": "coupled",
                           "runtime_effect": "continue"});
-        self.made("reality-coupling-checks", "coupling_check", with(body, more)).await
+        self.owner.create_coupling_check(with(body, more)).await.assert_made("coupling_check")
     }
 
     /// Runs a check and returns the run.
     async fn run(&self, check: &str) -> Value {
-        let path = format!("/api/v1/reality-coupling-checks/{check}/check");
-        let (status, ran) = self.owner.post(&path, json!({})).await;
-        assert_eq!(status, 202, "{ran:#}");
+        let ran = self.owner.run_coupling_check(check).await.assert_status(202);
         ran["coupling_check"].clone()
     }
 
     /// Returns the drift events of a check, newest first.
     async fn drift(&self, check: &str) -> Vec<Value> {
-        let path = format!("/api/v1/stable-drift-events?tenant_id={TENANT}");
-        let (_, listed) = self.owner.get(&path).await;
+        let (_, listed) = self.owner.list_drift_events(&format!("tenant_id={TENANT}")).await;
         let all = listed["drift_events"].as_array().unwrap().iter();
         all.filter(|event| event["check_id"] == check).cloned().collect()
-    }
-
-    async fn made(&self, collection: &str, kind: &str, body: Value) -> String {
-        let (status, made) = self.owner.post(&format!("/api/v1/{collection}"), body).await;
-        assert_eq!(status, 201, "{made:#}");
-        made[kind]["id"].as_str().unwrap().to_owned()
     }
 
     /// Returns a client for another owner of the installation.
@@ -97,9 +86,11 @@ impl World {
 
     /// Records a decision on a check's run, with a rationale.
     async fn decide(&self, by: &Client, check: &str, decision: &str) -> (u16, Value) {
-        let path = format!("/api/v1/reality-coupling-checks/{check}/decide");
-        by.post(&path, json!({"decision": decision, "rationale": "the ledger is being moved"}))
-            .await
+        by.decide_coupling_check(
+            check,
+            json!({"decision": decision, "rationale": "the ledger is being moved"}),
+        )
+        .await
     }
 
     /// Returns the types of the tenant's events so far, if they start with this text.
@@ -107,7 +98,7 @@ impl World {
         let key = self.app.client(&self.app.api_key(TENANT, &["events:read"]).await);
         // The sequencer polls twice a second.
         tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
-        let (_, page) = key.get("/v1/events?limit=500").await;
+        let (_, page) = key.list_events("limit=500").await;
         let all = page["events"].as_array().unwrap().iter();
         let types = all.filter_map(|event| event["event_type"].as_str());
         types.filter(|kind| kind.starts_with(start)).map(str::to_owned).collect()

@@ -2,15 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::{ACTION, AGENT, TENANT, World, refusal};
-use crate::support::Client;
+use super::{ACTION, AGENT, World, refusal};
+use crate::support::{
+    Answered, Client, Members, Plain, new_api_key, new_delegation, new_principal, nothing, only,
+};
 
 const PAYMENT: &str = "payment.execute";
 
 /// Creates a check and runs it. Its anchor of the action has no snapshot.
 async fn check(world: &World, action: &str, more: Value) -> String {
-    world.new_anchor(json!({"grounds_actions": [action]})).await;
-    let check = world.new_check(super::with(json!({"action_id": action}), more)).await;
+    world.new_anchor(only("grounds_actions", [action])).await;
+    let check = world.new_check(super::with(only("action_id", action), more)).await;
     world.run(&check).await;
     check
 }
@@ -34,7 +36,7 @@ fn keeper(world: &World) -> Client {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_owns_the_agent_does_not_override_for_it() {
     let world = World::start().await;
-    let check = check(&world, ACTION, json!({"actor_entity_id": AGENT})).await;
+    let check = check(&world, ACTION, only("actor_entity_id", AGENT)).await;
     not_permitted(&world.decide(&keeper(&world), &check, "override").await);
     assert_eq!(world.decide(&world.owner, &check, "override").await.0, 200);
 }
@@ -43,7 +45,7 @@ async fn whoever_owns_the_agent_does_not_override_for_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leaving_out_the_actor_permits_nobody_more() {
     let world = World::start().await;
-    let check = check(&world, PAYMENT, json!({})).await;
+    let check = check(&world, PAYMENT, nothing()).await;
     not_permitted(&world.decide(&keeper(&world), &check, "override").await);
     assert_eq!(world.decide(&world.owner, &check, "override").await.0, 200);
 }
@@ -52,13 +54,11 @@ async fn leaving_out_the_actor_permits_nobody_more() {
 async fn whoever_delegates_the_action_does_not_override_for_it() {
     let world = World::start().await;
     let delegator = world.another_owner("third@example.org");
-    let principal = json!({"tenant_id": TENANT, "principal_class": "human",
-                           "display_name": "Third", "email": "third@example.org"});
-    let principal = world.made("principals", "principal", principal).await;
-    let check = check(&world, PAYMENT, json!({"actor_entity_id": AGENT})).await;
-    let given = json!({"tenant_id": TENANT, "delegator_id": principal, "delegate_id": AGENT,
-                       "actions": ["payment.*"]});
-    world.made("delegations", "delegation", given).await;
+    let principal = new_principal("human", "Third").with("email", "third@example.org");
+    let principal = world.owner.create_principal(principal).await.assert_made("principal");
+    let check = check(&world, PAYMENT, only("actor_entity_id", AGENT)).await;
+    let given = new_delegation(&principal, AGENT, &["payment.*"]);
+    world.owner.create_delegation(given).await.assert_made("delegation");
     not_permitted(&world.decide(&delegator, &check, "override").await);
 }
 
@@ -67,22 +67,17 @@ async fn whoever_made_a_key_that_may_ask_does_not_override() {
     let world = World::start().await;
     let maker = world.another_owner("maker@example.org");
     let other = "svc:agent:acme:support-bot";
-    let body = |bound: &[&str]| {
-        json!({"tenant_id": TENANT, "label": "test", "scopes": ["runtime:write"],
-               "principal_ids": bound})
-    };
-    let check = check(&world, PAYMENT, json!({"actor_entity_id": AGENT})).await;
+    let body =
+        |bound: &[&str]| new_api_key("test", &["runtime:write"]).with("principal_ids", bound);
+    let check = check(&world, PAYMENT, only("actor_entity_id", AGENT)).await;
     // Creating a key for another agent does not exclude the maker.
-    assert_eq!(maker.post("/api/v1/api-keys", body(&[other])).await.0, 201);
+    assert_eq!(maker.create_api_key(body(&[other])).await.0, 201);
     assert_eq!(world.decide(&maker, &check, "override").await.0, 200);
     world.run(&check).await;
-    let (_, made) = maker.post("/api/v1/api-keys", body(&[AGENT])).await;
+    let (_, made) = maker.create_api_key(body(&[AGENT])).await;
     not_permitted(&world.decide(&maker, &check, "override").await);
     let key = made["api_key"]["id"].as_str().unwrap();
-    assert_eq!(
-        world.owner.call("DELETE", &format!("/api/v1/api-keys/{key}"), None, &[]).await.0,
-        200
-    );
+    assert_eq!(world.owner.revoke_api_key(key).await.0, 200);
     assert_eq!(world.decide(&maker, &check, "override").await.0, 200);
 }
 
@@ -90,21 +85,21 @@ async fn whoever_made_a_key_that_may_ask_does_not_override() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_names_of_one_person_are_not_two_owners() {
     let world = World::start().await;
-    let principal = json!({"tenant_id": TENANT, "principal_class": "human",
-                           "display_name": "Dual", "email": "dual-2@example.org",
-                           "external_subject": "dev|dual-1@example.org"});
-    world.made("principals", "principal", principal).await;
+    let principal = new_principal("human", "Dual")
+        .with("email", "dual-2@example.org")
+        .with("external_subject", "dev|dual-1@example.org");
+    world.owner.create_principal(principal).await.assert_made("principal");
     let contract = json!({"max_staleness_seconds": 60, "missing_runtime_effect": "quarantine"});
-    world.new_anchor(json!({"freshness_contract": contract})).await;
-    let check = world.new_check(json!({})).await;
+    world.new_anchor(only("freshness_contract", &contract)).await;
+    let check = world.new_check(nothing()).await;
     world.run(&check).await;
     let [first, second] =
         ["dual-1@example.org", "dual-2@example.org"].map(|name| world.another_owner(name));
     let (status, pending) = world.decide(&first, &check, "override").await;
-    assert_eq!((status, &pending["coupling_check"]["override"]["state"]), (200, &json!("pending")));
+    assert_eq!((status, pending["coupling_check"]["override"]["state"].text()), (200, "pending"));
     not_permitted(&world.decide(&second, &check, "override").await);
     let (status, whole) = world.decide(&world.owner, &check, "override").await;
-    assert_eq!((status, &whole["coupling_check"]["override"]["state"]), (200, &json!("in_force")));
+    assert_eq!((status, whole["coupling_check"]["override"]["state"].text()), (200, "in_force"));
 }
 
 /// For a quarantine, the first owner's override does not count if they may no longer override.
@@ -112,25 +107,24 @@ async fn two_names_of_one_person_are_not_two_owners() {
 async fn a_first_owner_who_could_not_override_now_does_not_count() {
     let world = World::start().await;
     let contract = json!({"max_staleness_seconds": 60, "missing_runtime_effect": "quarantine"});
-    world.new_anchor(json!({"freshness_contract": contract})).await;
+    world.new_anchor(only("freshness_contract", &contract)).await;
     let state = |(status, decided): &(u16, Value)| {
         let check = &decided["coupling_check"]["override"];
         (*status, check["state"].clone(), check["by"].as_array().map_or(0, Vec::len))
     };
     let (pending, whole) = ((200, json!("pending"), 1), (200, json!("in_force"), 2));
     for (first, named) in [
-        ("gone-1@example.org", json!({"email": "gone-1@example.org"})),
-        ("gone-2@example.org", json!({"external_subject": "dev|gone-2@example.org"})),
+        ("gone-1@example.org", only("email", "gone-1@example.org")),
+        ("gone-2@example.org", only("external_subject", "dev|gone-2@example.org")),
     ] {
-        let check = world.new_check(json!({})).await;
+        let check = world.new_check(nothing()).await;
         world.run(&check).await;
+        let person = new_principal("human", "Gone");
         let person =
-            json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Gone"});
-        let person = world.made("principals", "principal", super::with(person, named)).await;
+            world.owner.create_principal(super::with(person, named)).await.assert_made("principal");
         let first = world.another_owner(first);
         assert_eq!(state(&world.decide(&first, &check, "override").await), pending);
-        let path = format!("/api/v1/principals/{person}");
-        let (status, _) = world.owner.patch(&path, json!({"state": "suspended"})).await;
+        let (status, _) = world.owner.update_principal(&person, only("state", "suspended")).await;
         assert_eq!(status, 200);
         let second = world.another_owner("second@example.org");
         assert_eq!(state(&world.decide(&second, &check, "override").await), pending);
@@ -139,16 +133,17 @@ async fn a_first_owner_who_could_not_override_now_does_not_count() {
         assert_eq!(state(&world.decide(&third, &check, "override").await), whole);
     }
     // The first owner does not count either once they own the agent.
-    let check = world.new_check(json!({"actor_entity_id": AGENT})).await;
+    let check = world.new_check(only("actor_entity_id", AGENT)).await;
     world.run(&check).await;
     let buyer = world.another_owner("buyer@example.org");
     assert_eq!(state(&world.decide(&buyer, &check, "override").await), pending);
-    let person = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Buyer",
-                        "email": "buyer@example.org"});
-    let person = world.made("principals", "principal", person).await;
-    let path = format!("/api/v1/principals/{AGENT}");
-    let (status, bought) = world.owner.patch(&path, json!({"owner_principal_id": person})).await;
-    assert_eq!(status, 200, "{bought:#}");
+    let person = new_principal("human", "Buyer").with("email", "buyer@example.org");
+    let person = world.owner.create_principal(person).await.assert_made("principal");
+    world
+        .owner
+        .update_principal(AGENT, only("owner_principal_id", &person))
+        .await
+        .assert_status(200);
     assert_eq!(state(&world.decide(&world.owner, &check, "override").await), pending);
 }
 
@@ -161,7 +156,7 @@ async fn drift_that_denies_takes_two_owners_whatever_the_last_run_found() {
     let denying = world
         .new_anchor(json!({"grounds_actions": ["other.x"], "freshness_contract": contract}))
         .await;
-    let asking = world.new_anchor(json!({})).await;
+    let asking = world.new_anchor(nothing()).await;
     world.new_snapshot(&denying, 300, "sha256:old").await;
     world.new_snapshot(&asking, 300, "sha256:old").await;
     let body = json!({
@@ -174,5 +169,5 @@ async fn drift_that_denies_takes_two_owners_whatever_the_last_run_found() {
     world.new_snapshot(&asking, 200, "sha256:other").await;
     assert_eq!(world.run(&check).await["runtime_effect"], "require_human_review");
     let (status, first) = world.decide(&world.owner, &check, "override").await;
-    assert_eq!((status, &first["coupling_check"]["override"]["state"]), (200, &json!("pending")));
+    assert_eq!((status, first["coupling_check"]["override"]["state"].text()), (200, "pending"));
 }

@@ -3,11 +3,12 @@
 use serde_json::{Value, json};
 
 use super::rest::{App, id};
+use crate::support::{Members, Plain, only};
 
 async fn lend(app: &App, tenant: &str, (from, to): (&str, &str), more: Value) -> String {
-    let mut body = json!({"tenant_id": tenant, "delegator_id": from, "delegate_id": to,
-        "actions": ["payment.*"], "can_delegate": true});
-    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let body = json!({"tenant_id": tenant, "delegator_id": from, "delegate_id": to,
+        "actions": ["payment.*"], "can_delegate": true})
+    .and(&more);
     id(&app.make("/delegations", body).await)
 }
 
@@ -29,30 +30,30 @@ async fn a_principals_blast_radius_is_what_it_holds_or_gave_and_all_below() {
     };
     let nothing = radius(&bot, "").await;
     assert_eq!((ids(&nothing), &nothing["agents"]), (vec![], &json!([])));
-    assert_eq!((&nothing["delegation_total"], &nothing["agent_total"]), (&json!(0), &json!(0)));
+    assert_eq!((nothing["delegation_total"].number(), nothing["agent_total"].number()), (0, 0));
 
     let held = lend(&app, &tenant, (&ada, &bot), json!({})).await;
-    let given = lend(&app, &tenant, (&bot, &cat), json!({"parent_id": held})).await;
-    let below = lend(&app, &tenant, (&cat, &dog), json!({"parent_id": given})).await;
+    let given = lend(&app, &tenant, (&bot, &cat), only("parent_id", &held)).await;
+    let below = lend(&app, &tenant, (&cat, &dog), only("parent_id", &given)).await;
     lend(&app, &tenant, (&ada, &dog), json!({})).await;
     let whole = radius(&bot, "").await;
     assert_eq!(ids(&whole), [&*held, &*given, &*below]);
     // The principal itself is not in the list of agents that depend on it.
     assert_eq!(whole["agents"], json!([cat, dog]));
-    assert_eq!((&whole["delegation_total"], &whole["agent_total"]), (&json!(3), &json!(2)));
+    assert_eq!((whole["delegation_total"].number(), whole["agent_total"].number()), (3, 2));
     assert_eq!(whole["last_used"], Value::Null);
     let cut = radius(&bot, "?limit=1").await;
     assert_eq!((ids(&cut), &cut["agents"]), (vec![&*held], &json!([cat])));
-    assert_eq!((&cut["delegation_total"], &cut["agent_total"]), (&json!(3), &json!(2)));
+    assert_eq!((cut["delegation_total"].number(), cut["agent_total"].number()), (3, 2));
     // The blast radius of a single delegation shows the totals as well.
     let of_one = app.get(&format!("/delegations/{given}/blast-radius")).await.is(200).body;
-    assert_eq!((&of_one["delegation_total"], &of_one["agent_total"]), (&json!(2), &json!(2)));
+    assert_eq!((of_one["delegation_total"].number(), of_one["agent_total"].number()), (2, 2));
     assert_eq!(ids(&of_one), [&*given, &*below]);
     assert_eq!(of_one["agents"], json!([cat, dog]));
     let path = format!("/delegations/{held}/blast-radius");
     let cut = app.get(&format!("{path}?limit=1")).await.is(200).body;
     assert_eq!((ids(&cut), &cut["agents"]), (vec![&*held], &json!([bot])));
-    assert_eq!((&cut["delegation_total"], &cut["agent_total"]), (&json!(3), &json!(3)));
+    assert_eq!((cut["delegation_total"].number(), cut["agent_total"].number()), (3, 3));
     app.get(&format!("{path}?limit=501")).await.is(400);
     // A suspended delegation is still in the list, because it may be reinstated. Revoking a
     // delegation ends it and all delegations below it.
@@ -69,8 +70,7 @@ async fn a_principals_blast_radius_is_what_it_holds_or_gave_and_all_below() {
     let of_one = app.get(&format!("/delegations/{given}/blast-radius")).await.is(200).body;
     assert_eq!(ids(&of_one), [&*given, &*below]);
     assert_eq!(ids(&app.get(&path).await.is(200).body), [&*held]);
-    let ended = json!({"expires_at": "2020-01-01T00:00:00Z"});
-    lend(&app, &tenant, (&ada, &cat), ended).await;
+    lend(&app, &tenant, (&ada, &cat), only("expires_at", "2020-01-01T00:00:00Z")).await;
     assert_eq!(ids(&radius(&cat, "").await), [""; 0]);
 }
 

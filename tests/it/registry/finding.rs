@@ -6,6 +6,7 @@ use diesel_async::SimpleAsyncConnection;
 use serde_json::{Value, json};
 
 use super::rest::{App, id};
+use crate::support::{Members, Plain, new_delegation, new_principal, only};
 
 fn ids<'a>(body: &'a Value, list: &str) -> Vec<&'a str> {
     let records = body[list].as_array().unwrap().iter();
@@ -18,8 +19,9 @@ async fn principals_are_found_by_a_text_of_their_id_name_or_address() {
     let tenant = app.tenant("acme").await;
     let apples = app.principal(&tenant, "agent", "ÄPFEL 100%").await;
     let under = app.principal(&tenant, "agent", "Some_one").await;
-    let body = json!({"tenant_id": tenant, "principal_class": "human", "email": "ada@acme.example",
-        "display_name": r"Back\slash"});
+    let body = new_principal("human", r"Back\slash")
+        .with("tenant_id", &tenant)
+        .with("email", "ada@acme.example");
     let ada = id(&app.make("/principals", body).await);
     for (text, found) in [
         ("%C3%A4pfel", vec![&*apples]),
@@ -37,7 +39,7 @@ async fn principals_are_found_by_a_text_of_their_id_name_or_address() {
     assert_eq!(ids(&both, "principals"), [&*apples, &*under]);
     let path = "/app/principals?q=some&count=true";
     let own = app.call_as(&tenant, "GET", path, Value::Null, &[]).await.is(200).body;
-    assert_eq!((ids(&own, "principals"), &own["total"]), (vec![&*under], &json!(1)));
+    assert_eq!((ids(&own, "principals"), own["total"].number()), (vec![&*under], 1));
     for text in [String::new(), "a".repeat(101)] {
         let refused = app.get(&format!("/principals?q={text}")).await.is(400);
         assert_eq!(refused.fields(), ["q"]);
@@ -62,19 +64,18 @@ async fn stops_are_found_by_what_they_concern() {
     let tenant = app.tenant("acme").await;
     let bot = app.principal(&tenant, "agent", "Bot").await;
     let cat = app.principal(&tenant, "agent", "Cat").await;
-    let body = json!({"tenant_id": tenant, "delegator_id": bot, "delegate_id": cat,
-        "actions": ["payment.*"]});
+    let body = new_delegation(&bot, &cat, &["payment.*"]).with("tenant_id", &tenant);
     let delegation = id(&app.make("/delegations", body).await);
     let stop = async |path: &str, mut body: Value| {
         body["tenant_id"] = json!(tenant);
-        body["reason"] = json!("it errs");
+        body["reason"] = "it errs".into();
         id(&app.make(path, body).await)
     };
-    let on_bot = stop("/stop-signals", json!({"actor_id": bot})).await;
-    stop("/stop-signals", json!({"actor_id": cat})).await;
-    let of_bot = stop("/quarantines", json!({"subject_id": bot})).await;
-    let of_action = stop("/quarantines", json!({"action": "payment.*"})).await;
-    let under = stop("/quarantines", json!({"delegation_id": delegation})).await;
+    let on_bot = stop("/stop-signals", only("actor_id", &bot)).await;
+    stop("/stop-signals", only("actor_id", &cat)).await;
+    let of_bot = stop("/quarantines", only("subject_id", &bot)).await;
+    let of_action = stop("/quarantines", only("action", "payment.*")).await;
+    let under = stop("/quarantines", only("delegation_id", &delegation)).await;
     for (path, list, found) in [
         (format!("/stop-signals?actor_id={bot}"), "stop_signals", &on_bot),
         (format!("/quarantines?subject_id={bot}"), "quarantines", &of_bot),
@@ -95,13 +96,11 @@ async fn records_are_found_by_the_time_at_which_they_expire() {
     let tenant = app.tenant("acme").await;
     let bot = app.principal(&tenant, "agent", "Bot").await;
     let cat = app.principal(&tenant, "agent", "Cat").await;
-    let delegation = json!({"tenant_id": tenant, "delegator_id": bot, "delegate_id": cat,
-        "actions": ["payment.*"]});
+    let delegation = new_delegation(&bot, &cat, &["payment.*"]).with("tenant_id", &tenant);
     app.make("/delegations", delegation.clone()).await;
     let mut expiring = Vec::new();
     for end in ["2040-01-01T00:00:00Z", "2040-02-01T00:00:00Z"] {
-        let mut body = delegation.clone();
-        body["expires_at"] = json!(end);
+        let body = delegation.clone().with("expires_at", end);
         app.make("/delegations", body).await;
         let all = app.get("/delegations").await.is(200).body;
         expiring.push((*ids(&all, "delegations").last().unwrap()).to_owned());

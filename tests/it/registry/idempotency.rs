@@ -9,7 +9,9 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::rest::{Answer, App, id};
-use crate::support::TestApp;
+use crate::support::{
+    Answered, Members, Plain, TestApp, new_api_key, new_delegation, new_tenant, nothing,
+};
 
 async fn keyed(app: &App, key: &str, path: &str, body: Value) -> Answer {
     app.call_as("owner", "POST", path, body, &[("idempotency-key", key)]).await
@@ -78,28 +80,26 @@ async fn verbs_happen_once_too() {
     let made = app
         .make(
             "/delegations",
-            json!({"tenant_id": tenant, "delegator_id": human,
-        "delegate_id": agent, "actions": ["payment.*"]}),
+            new_delegation(&human, &agent, &["payment.*"]).with("tenant_id", &tenant),
         )
         .await;
     let path = format!("/delegations/{}/suspend", id(&made));
-    let once = keyed(&app, "k", &path, json!({})).await.is(200);
-    assert_eq!(keyed(&app, "k", &path, json!({})).await.is(200).body, once.body);
-    app.call("POST", &path, json!({})).await.is(409);
+    let once = keyed(&app, "k", &path, nothing()).await.is(200);
+    assert_eq!(keyed(&app, "k", &path, nothing()).await.is(200).body, once.body);
+    app.call("POST", &path, nothing()).await.is(409);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secret_is_repeated_once_and_never_stored_in_the_clear() {
     let app = TestApp::start().await;
     let owner = app.owner();
-    owner.post("/api/v1/tenants", json!({"name": "acme", "slug": "acme"})).await;
-    let body = json!({"tenant_id": "svc:tenant:acme", "label": "l", "scopes": ["runtime:write"]});
+    owner.create_tenant(new_tenant("acme", "acme")).await;
+    let body = new_api_key("l", &["runtime:write"]);
     let make = async || {
         let headers = [("idempotency-key", "k")];
         owner.call("POST", "/api/v1/api-keys", Some(body.clone()), &headers).await
     };
-    let (status, first) = make().await;
-    assert_eq!(status, 201, "{first:#}");
+    let first = make().await.assert_status(201);
     let secret = first["secret"].as_str().unwrap();
     let mut db = app.database.owner().await;
     let kept = idempotency_keys::table.select(idempotency_keys::answer).first(&mut db);
@@ -108,8 +108,8 @@ async fn a_secret_is_repeated_once_and_never_stored_in_the_clear() {
     assert!(!holds(secret) && !holds("svc:api_key:"));
     assert_eq!(make().await, (201, first));
     let (status, erased) = make().await;
-    assert_eq!((status, &erased["error"]), (409, &json!("idempotency_answer_erased")));
-    let (_, keys) = owner.get("/api/v1/api-keys?count=true").await;
+    assert_eq!((status, erased["error"].text()), (409, "idempotency_answer_erased"));
+    let (_, keys) = owner.list_api_keys("count=true").await;
     assert_eq!(keys["total"], 1);
 }
 

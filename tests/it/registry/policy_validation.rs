@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::rest::{App, id};
+use crate::support::{Members, Plain, new_policy, new_tool, only};
 
 const SOUND: &str = "forbid(principal, action, resource) unless { context has amount && \
     context.amount.lessThanOrEqual(decimal(\"10000.0\")) };";
@@ -12,13 +13,14 @@ fn when(condition: &str) -> String {
 }
 
 fn policy(tenant: &str, text: &str) -> Value {
-    json!({"tenant_id": tenant, "regime": "internal", "cedar": text})
+    new_policy("internal", text).with("tenant_id", tenant)
 }
 
 async fn tool(app: &App, tenant: &str, kind: &str) -> String {
     let schema = json!({"type": "object", "properties": {"iban": {"type": kind}}});
-    let body = json!({"tenant_id": tenant, "name": format!("pay {kind}"),
-        "function_signature": "pay()", "actions": ["payment.execute"], "input_schema": schema});
+    let body = new_tool(&format!("pay {kind}"), "pay()", &["payment.execute"])
+        .with("tenant_id", tenant)
+        .with("input_schema", &schema);
     id(&app.make("/tools", body).await)
 }
 
@@ -43,8 +45,7 @@ async fn mistakes_are_refused_wherever_a_text_is_written() {
         ("1 + \"a\" == 2", "saw String", "concatenation"),
     ] {
         let text = when(condition);
-        let said =
-            app.call("POST", "/policies:validate", json!({"cedar": text})).await.is(200).body;
+        let said = app.call("POST", "/policies:validate", only("cedar", &text)).await.is(200).body;
         assert_eq!(said["valid"], false, "{said:#}");
         let problems = said["problems"].to_string();
         assert!(problems.contains(part) && problems.contains(suggestion), "{said:#}");
@@ -62,7 +63,7 @@ async fn mistakes_are_refused_wherever_a_text_is_written() {
         );
         let refused = app.call("POST", "/policies", policy(&tenant, &text)).await.is(400);
         assert_eq!(refused.fields(), vec!["cedar"; said["problems"].as_array().unwrap().len()]);
-        app.call("PATCH", &path, json!({"cedar": text})).await.is(400);
+        app.call("PATCH", &path, only("cedar", &text)).await.is(400);
     }
     let many = format!("{}\n{}", when("principal.clas == \"a\""), when("context.amout == 1"));
     let refused = app.call("POST", "/policies", policy(&tenant, &many)).await.is(400);
@@ -71,8 +72,8 @@ async fn mistakes_are_refused_wherever_a_text_is_written() {
     let missing = json!({"cedar": when("context.input.missing > 3"), "tenant_id": tenant});
     let said = app.call("POST", "/policies:validate", missing).await.is(200).body;
     assert_eq!(
-        (&said["valid"], places(&said["warnings"])),
-        (&json!(true), vec![(1, 44)]),
+        (said["valid"].as_bool(), places(&said["warnings"])),
+        (Some(true), vec![(1, 44)]),
         "{said:#}"
     );
     app.make("/policies", policy(&tenant, &when("context.input.missing > 3"))).await;
@@ -93,20 +94,17 @@ async fn what_is_in_force_stays_so_and_is_listed_as_invalid() {
     let other = app.tenant("other").await;
     app.make("/policies", policy(&other, &number)).await;
     let schema = json!({"type": "object", "properties": {"iban": {"type": "integer"}}});
-    app.call("PATCH", &format!("/tools/{first}"), json!({"input_schema": schema})).await.is(200);
+    app.call("PATCH", &format!("/tools/{first}"), only("input_schema", &schema)).await.is(200);
     let listed = app.get("/policies?tenant_id=svc:tenant:acme").await.is(200).body;
     let stale = &listed["policies"][0];
-    assert_eq!(
-        (&stale["state"], stale["problems"].as_array().unwrap().len()),
-        (&json!("active"), 1)
-    );
+    assert_eq!((stale["state"].text(), stale["problems"].as_array().unwrap().len()), ("active", 1));
     assert_eq!(stale["problems"][0]["line"], 1, "{stale:#}");
     let activate = format!("{path}/activate");
-    app.call("POST", &activate, json!({"version": 1})).await.is(409);
+    app.call("POST", &activate, only("version", 1)).await.is(409);
     // If two tools declare different types, the policy may use either.
     tool(&app, &tenant, "string").await;
     assert_eq!(app.get(&path).await.is(200).body["policy"]["problems"], json!([]));
-    app.call("POST", &activate, json!({"version": 1})).await.is(200);
+    app.call("POST", &activate, only("version", 1)).await.is(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -116,14 +114,14 @@ async fn a_tenant_may_have_itself_warned_and_declares_its_input() {
     let wrong = when("principal.clas == \"agent\"");
     app.call("POST", "/policies", policy(&tenant, &wrong)).await.is(400);
     let tenants = format!("/tenants/{tenant}");
-    app.call("PATCH", &tenants, json!({"policy_validation": "never"})).await.is(400);
-    app.call("PATCH", &tenants, json!({"policy_validation": "warn"})).await.is(200);
+    app.call("PATCH", &tenants, only("policy_validation", "never")).await.is(400);
+    app.call("PATCH", &tenants, only("policy_validation", "warn")).await.is(200);
     app.make("/policies", policy(&tenant, &wrong)).await;
     let body = json!({"cedar": wrong, "tenant_id": tenant});
     let said = app.call("POST", "/policies:validate", body).await.is(200).body;
     assert_eq!(
-        (&said["valid"], places(&said["warnings"])),
-        (&json!(true), vec![(1, 44)]),
+        (said["valid"].as_bool(), places(&said["warnings"])),
+        (Some(true), vec![(1, 44)]),
         "{said:#}"
     );
     // A text that is not valid Cedar is always refused.
@@ -153,16 +151,16 @@ async fn targets_are_given_when_it_is_made_and_a_draft_may_have_a_text() {
     let tenant = app.tenant("acme").await;
     let mut body = policy(&tenant, SOUND);
     body["applies_to"] = json!(["action:payment.*", "purpose:payroll"]);
-    body["state"] = json!("draft");
+    body["state"] = "draft".into();
     let made = app.make("/policies", body.clone()).await;
-    assert_eq!((&made["state"], &made["version"]), (&json!("draft"), &json!(1)));
+    assert_eq!((made["state"].text(), made["version"].number()), ("draft", 1));
     assert_eq!(made["applies_to"], body["applies_to"], "{made:#}");
     let path = format!("/policies/{}", id(&made));
     assert_eq!(app.get(&path).await.is(200).body["policy"]["applies_to"], body["applies_to"]);
     let rows = format!("/relationships/applies-to?policy_id={}", id(&made));
     let rows = app.get(&rows).await.is(200).body;
     assert_eq!(rows["applies_to"].as_array().unwrap().len(), 2, "{rows:#}");
-    app.call("PATCH", &path, json!({"applies_to": ["*"]})).await.is(400);
+    app.call("PATCH", &path, only("applies_to", ["*"])).await.is(400);
     body["applies_to"] = json!(["action:payment.*", "colour:red"]);
     let refused = app.call("POST", "/policies", body).await.is(400);
     assert_eq!(refused.fields(), ["applies_to[1]"]);

@@ -4,9 +4,12 @@
 use serde_json::{Value, json};
 
 use super::rest::{App, id};
+use crate::support::{
+    Members, new_delegation, new_policy, new_purpose, new_tool, new_uses, nothing, only,
+};
 
 fn policy(tenant: &str, text: &str) -> Value {
-    json!({"tenant_id": tenant, "regime": "internal", "cedar": text})
+    new_policy("internal", text).with("tenant_id", tenant)
 }
 
 /// Returns the problems in a list of warnings.
@@ -37,9 +40,9 @@ async fn a_forbid_that_is_escaped_by_leaving_a_member_out_is_warned_of_at_every_
     assert!(told(&app.get(&path).await.is(200).body["policy"]["warnings"]).contains("escapes"));
     let held = "@decision(\"require_approval\") forbid(principal, action, resource)\n\
         when { if context has currency then context.currency == \"EUR\" else false };";
-    let changed = app.call("PATCH", &path, json!({"cedar": held})).await.is(200).body;
+    let changed = app.call("PATCH", &path, only("cedar", held)).await.is(200).body;
     assert!(told(&changed["policy"]["warnings"]).contains("`context.currency`"), "{changed:#}");
-    let active = app.call("POST", &format!("{path}/activate"), json!({})).await.is(200).body;
+    let active = app.call("POST", &format!("{path}/activate"), nothing()).await.is(200).body;
     assert!(told(&active["policy"]["warnings"]).contains("`context.currency`"), "{active:#}");
     let good = "forbid(principal, action, resource)\n\
         unless { context has amount && context.amount.lessThanOrEqual(decimal(\"10.0\")) };";
@@ -47,11 +50,10 @@ async fn a_forbid_that_is_escaped_by_leaving_a_member_out_is_warned_of_at_every_
     // If the tool requires the field, callers can't avoid the forbid.
     let of_tool = "forbid(principal, action == Svc::Action::\"payment.execute\", resource)\n\
         when { context has amount && context.amount.greaterThan(decimal(\"10.0\")) };";
-    let tool = json!({"tenant_id": tenant, "name": "pay", "function_signature": "pay()",
-        "actions": ["payment.execute"]});
+    let tool = new_tool("pay", "pay()", &["payment.execute"]).with("tenant_id", &tenant);
     let tool = app.make("/tools", tool).await;
     assert!(told(&validated(&app, &tenant, of_tool).await["warnings"]).contains("escapes"));
-    let requires = json!({"requires": ["amount"]});
+    let requires = only("requires", ["amount"]);
     app.call("PATCH", &format!("/tools/{}", id(&tool)), requires).await.is(200);
     assert_eq!(validated(&app, &tenant, of_tool).await["warnings"], json!([]));
 }
@@ -66,11 +68,9 @@ struct Known {
 async fn known(app: &App, tenant: &str) -> Known {
     let agent = app.principal(tenant, "agent", "invoice-bot").await;
     let boss = app.principal(tenant, "human", "boss").await;
-    let delegation = json!({"tenant_id": tenant, "delegator_id": boss, "delegate_id": agent,
-        "actions": ["payment.execute"]});
+    let delegation = new_delegation(&boss, &agent, &["payment.execute"]).with("tenant_id", tenant);
     let delegation = app.make("/delegations", delegation).await;
-    let purpose = json!({"tenant_id": tenant, "slug": "payroll", "name": "Payroll",
-        "allowed_actions": ["payroll.*"]});
+    let purpose = new_purpose("payroll", "Payroll", &["payroll.*"]).with("tenant_id", tenant);
     app.make("/purposes", purpose).await;
     let resource = json!({"tenant_id": tenant, "kind": "bank_account", "name": "Main"});
     let resource = app.make("/resources", resource).await;
@@ -154,7 +154,7 @@ async fn names_that_exist_are_not_warned_of() {
         assert_eq!(validated(&app, &tenant, &text).await["warnings"], json!([]), "{text}");
     }
     // Without a tenant, names can't be looked up: none is reported.
-    let body = json!({"cedar": forbid(ANY, "resource == Svc::Resource::\"x\"")});
+    let body = only("cedar", forbid(ANY, "resource == Svc::Resource::\"x\""));
     let said = app.call("POST", "/policies:validate", body).await.is(200).body;
     assert_eq!(said["warnings"], json!([]));
 }
@@ -186,7 +186,7 @@ async fn words_outside_closed_sets_are_errors() {
     let tenant = app.tenant("acme").await;
     // Values outside closed sets are errors, even if the tenant's `policy_validation` is `warn`.
     let tenants = format!("/tenants/{tenant}");
-    app.call("PATCH", &tenants, json!({"policy_validation": "warn"})).await.is(200);
+    app.call("PATCH", &tenants, only("policy_validation", "warn")).await.is(200);
     for wrong in [
         "principal.class == \"robot\"",
         "context has jurisdiction && context.jurisdiction == \"Germany\"",
@@ -204,8 +204,8 @@ async fn places_of_other_lists_are_refused_and_other_money_is_warned_of() {
     let agent = app.principal(&tenant, "agent", "bot").await;
     let boss = app.principal(&tenant, "human", "boss").await;
     let delegation = |more: Value| {
-        let mut body = json!({"tenant_id": tenant, "delegator_id": boss, "delegate_id": agent,
-            "actions": ["payment.execute"]});
+        let mut body =
+            new_delegation(&boss, &agent, &["payment.execute"]).with("tenant_id", &tenant);
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         body
     };
@@ -218,7 +218,7 @@ async fn places_of_other_lists_are_refused_and_other_money_is_warned_of() {
         ("DEU", "`DE`"),
     ] {
         let refused = app
-            .call("POST", "/delegations", delegation(json!({"jurisdictions": ["DE", code]})))
+            .call("POST", "/delegations", delegation(only("jurisdictions", ["DE", code])))
             .await
             .is(400);
         assert!(refused.body["details"].to_string().contains(likely), "{:#}", refused.body);
@@ -236,10 +236,10 @@ async fn places_of_other_lists_are_refused_and_other_money_is_warned_of() {
     let listed = app.get("/delegations").await.is(200).body;
     assert_eq!(listed["delegations"][0]["warnings"], made["warnings"]);
     let narrowed = format!("/delegations/{}/narrow", id(&made));
-    let refused = app.call("POST", &narrowed, json!({"jurisdictions": ["UK"]})).await.is(400);
+    let refused = app.call("POST", &narrowed, only("jurisdictions", ["UK"])).await.is(400);
     assert!(refused.body["details"].to_string().contains("`GB`"), "{:#}", refused.body);
-    let uses = json!({"agent_id": agent, "used_id": "mail.send", "used_kind": "action",
-        "constraints_json": "{\"max_amount\":\"1\",\"currency\":\"BTC\"}"});
+    let uses = new_uses(&agent, "mail.send")
+        .with("constraints_json", "{\"max_amount\":\"1\",\"currency\":\"BTC\"}");
     let uses = app.make("/relationships/uses", uses).await;
     assert!(uses["warnings"][0].as_str().unwrap().contains("`BTC`"), "{uses:#}");
     for (body, path) in [
@@ -248,7 +248,7 @@ async fn places_of_other_lists_are_refused_and_other_money_is_warned_of() {
             "/legal-entities",
         ),
         (
-            json!({"tenant_id": tenant, "slug": "p", "name": "P", "allowed_actions": ["*"], "jurisdictions": ["UK"]}),
+            new_purpose("p", "P", &["*"]).with("tenant_id", &tenant).with("jurisdictions", ["UK"]),
             "/purposes",
         ),
     ] {
@@ -284,10 +284,10 @@ async fn a_policy_that_would_leave_nothing_to_decide_is_refused_and_a_cheaper_on
     let said = validated(&app, &tenant, &heavy("p4")).await;
     assert!(told(&said["warnings"]).contains("16000000"), "{said:#}");
     let mut draft = policy(&tenant, &heavy("p4"));
-    draft["state"] = json!("draft");
+    draft["state"] = "draft".into();
     let draft = id(&app.make("/policies", draft).await);
     let activate = format!("/policies/{draft}/activate");
-    app.call("POST", &activate, json!({})).await.is(409);
+    app.call("POST", &activate, nothing()).await.is(409);
     // The policy is accepted for an action to which no other policy applies, and refused where
     // others apply.
     let row = json!({"policy_id": made[2], "target_class": "action:b.*"});
@@ -295,7 +295,7 @@ async fn a_policy_that_would_leave_nothing_to_decide_is_refused_and_a_cheaper_on
     settled().await;
     let own = json!({"policy_id": draft, "target_class": "action:c.*"});
     app.make("/relationships/applies-to", own).await;
-    app.call("POST", &activate, json!({})).await.is(200);
+    app.call("POST", &activate, nothing()).await.is(200);
     settled().await;
     app.call(
         "POST",
@@ -304,22 +304,21 @@ async fn a_policy_that_would_leave_nothing_to_decide_is_refused_and_a_cheaper_on
     )
     .await
     .is(409);
-    app.call("DELETE", &format!("/relationships/applies-to/{}", id(&row)), json!({})).await.is(409);
-    app.call("PATCH", &format!("/policies/{}", made[0]), json!({"state": "retired"})).await.is(200);
+    app.call("DELETE", &format!("/relationships/applies-to/{}", id(&row)), nothing()).await.is(409);
+    app.call("PATCH", &format!("/policies/{}", made[0]), only("state", "retired")).await.is(200);
     settled().await;
-    app.call("DELETE", &format!("/relationships/applies-to/{}", id(&row)), json!({})).await.is(200);
+    app.call("DELETE", &format!("/relationships/applies-to/{}", id(&row)), nothing()).await.is(200);
     settled().await;
     // Before its start, a policy adds no steps to a decision.
-    let mut later = policy(&tenant, &heavy("p5"));
-    later["effective_from"] = json!("2099-01-01T00:00:00Z");
+    let later = policy(&tenant, &heavy("p5")).with("effective_from", "2099-01-01T00:00:00Z");
     let refused = app.call("POST", "/policies", later.clone()).await.is(409).body;
     assert!(refused.to_string().contains("2099-01-01"), "{refused:#}");
-    let end = json!({"effective_until": "2098-01-01T00:00:00Z"});
+    let end = only("effective_until", "2098-01-01T00:00:00Z");
     app.call("PATCH", &format!("/policies/{}", made[1]), end).await.is(200);
     settled().await;
     app.make("/policies", later).await;
     settled().await;
-    let forever = json!({"effective_until": null});
+    let forever = only("effective_until", Value::Null);
     app.call("PATCH", &format!("/policies/{}", made[1]), forever).await.is(409);
 }
 

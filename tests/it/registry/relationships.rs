@@ -4,6 +4,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
 use super::rest::{App, id};
+use crate::support::new_uses;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pair_is_found_by_query_or_by_segment() {
@@ -54,7 +55,7 @@ async fn uses_are_found_by_all_three_parts() {
             json!({"agent_id": bot, "used_id": "x", "used_kind": "tool"}),
             &["used_id", "agent_id"][..],
         ),
-        (json!({"agent_id": bot, "used_id": "A", "used_kind": "action"}), &["used_id"]),
+        (new_uses(&bot, "A"), &["used_id"]),
         (json!({"agent_id": "x", "used_id": tool, "used_kind": "tool"}), &["agent_id"]),
         (
             json!({"agent_id": bot, "used_id": tool, "used_kind": "tool", "constraints_json": "{\"x\":1}"}),

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use tonic::{Status, service::Routes};
 use tower::ServiceExt;
 
-use crate::support::{database::Database, run_workers};
+use crate::support::{Members, database::Database, new_principal, new_tenant, run_workers};
 
 pub(super) struct App {
     pub(super) database: Database,
@@ -143,11 +143,11 @@ impl App {
     }
 
     pub(super) async fn tenant(&self, slug: &str) -> String {
-        id(&self.make("/tenants", json!({"name": slug, "slug": slug})).await)
+        id(&self.make("/tenants", new_tenant(slug, slug)).await)
     }
 
     pub(super) async fn principal(&self, tenant: &str, class: &str, name: &str) -> String {
-        let body = json!({"tenant_id": tenant, "principal_class": class, "display_name": name});
+        let body = new_principal(class, name).with("tenant_id", tenant);
         id(&self.make("/principals", body).await)
     }
 }

@@ -8,6 +8,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::rest::{Answer, App, id};
+use crate::support::{Members, Plain, nothing, only};
 
 fn invoice(tenant: &str) -> Value {
     json!({
@@ -30,8 +31,7 @@ async fn moved(app: &App, machine: &str, entity: &str, more: Value) -> Answer {
 }
 
 async fn moved_by(app: &App, actor: &str, machine: &str, entity: &str, more: Value) -> Answer {
-    let mut body = json!({"machine_id": machine, "entity_id": entity});
-    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let body = json!({"machine_id": machine, "entity_id": entity}).and(&more);
     app.call_as("owner", "POST", "/state-transitions", body, &[("x-actor", actor)]).await
 }
 
@@ -51,7 +51,7 @@ async fn an_event_names_no_record_of_another_tenant() {
     let (own, foreign) = (tool(&ours).await, tool(&theirs).await);
     let (by, their_machine) = (machine(&ours).await, machine(&theirs).await);
     let headers = [("x-actor", "bo@example.com"), ("x-role", "admin")];
-    let closed = json!({"to_state": "closed"});
+    let closed = only("to_state", "closed");
     let unknown = "svc:decision:0000".to_owned();
     for named in [&theirs, &foreign, &their_machine, &unknown, &"svc:agent:other:b".to_owned()] {
         moved(&app, &by, named, closed.clone()).await.is(400);
@@ -73,17 +73,17 @@ async fn plain_states_make_a_machine_that_allows_every_move() {
     let tenant = app.tenant("acme").await;
     let body = json!({"entity_class": "order", "states": ["open", "closed"]});
     let machine = app.make("/state-machines", body).await;
-    assert_eq!(machine["states"], json!(["open", "closed"]));
-    assert_eq!((&machine["initial_state"], &machine["tenant_id"]), (&json!("open"), &Value::Null));
+    assert_eq!(machine["states"].texts(), ["open", "closed"]);
+    assert_eq!((machine["initial_state"].text(), &machine["tenant_id"]), ("open", &Value::Null));
     let machine = id(&machine);
     assert!(machine.starts_with("svc:state_machine:"));
-    let first = moved(&app, &machine, "order-1", json!({"to_state": "closed"})).await.is(201);
+    let first = moved(&app, &machine, "order-1", only("to_state", "closed")).await.is(201);
     let event = &first.body["state_event"];
-    assert_eq!((&event["from_state"], &event["sequence"]), (&json!("open"), &json!(1)));
+    assert_eq!((event["from_state"].text(), event["sequence"].number()), ("open", 1));
     let back = json!({"to_state": "open", "compensates_event_id": event["id"]});
     let back = moved(&app, &machine, "order-1", back).await.is(201);
     assert_eq!(back.body["state_event"]["compensates_event_id"], event["id"]);
-    let nowhere = moved(&app, &machine, "order-1", json!({"to_state": "lost"})).await.is(400);
+    let nowhere = moved(&app, &machine, "order-1", only("to_state", "lost")).await.is(400);
     assert_eq!(nowhere.fields(), ["to_state"]);
     let own = app.call("POST", "/state-machines", json!({
         "tenant_id": tenant, "entity_class": "order", "states": ["a", "a"], "initial_state": "z",
@@ -101,14 +101,14 @@ async fn a_move_is_held_to_the_machine_its_evidence_and_the_role() {
     let app = App::start().await;
     let tenant = app.tenant("acme").await;
     let machine = id(&app.make("/state-machines", invoice(&tenant)).await);
-    let refused = moved(&app, &machine, "i-1", json!({"trigger": "pay"})).await.is(409);
+    let refused = moved(&app, &machine, "i-1", only("trigger", "pay")).await.is(409);
     assert_eq!(refused.body["error"], "transition_not_allowed");
     assert!(refused.body["message"].as_str().unwrap().contains("`send` to `sent`"));
-    moved(&app, &machine, "i-1", json!({})).await.is(400);
-    moved(&app, &machine, "i-1", json!({"to_state": "draft"})).await.is(201);
+    moved(&app, &machine, "i-1", nothing()).await.is(400);
+    moved(&app, &machine, "i-1", only("to_state", "draft")).await.is(201);
     moved(&app, &machine, "i-1", json!({"to_state": "sent", "from_state": "paid"})).await.is(409);
     moved(&app, &machine, "i-1", json!({"to_state": "sent", "from_state": "draft"})).await.is(201);
-    let bare = moved(&app, &machine, "i-1", json!({"trigger": "pay"})).await.is(409);
+    let bare = moved(&app, &machine, "i-1", only("trigger", "pay")).await.is(409);
     assert!(bare.body["message"].as_str().unwrap().contains("`receipt:<reference>`"));
 
     let pay = json!({"transition": {"machine_id": machine, "entity_id": "i-1", "trigger": "pay",
@@ -124,8 +124,11 @@ async fn a_move_is_held_to_the_machine_its_evidence_and_the_role() {
     assert_eq!(as_role(&other, "approver").await.is(400).fields(), ["machine_id"]);
     let paid = as_role(&tenant, "approver").await.is(201);
     let event = &paid.body["state_event"];
-    assert_eq!((&event["actor"], &event["tenant_id"]), (&json!("bob@example.com"), &json!(tenant)));
-    assert_eq!(event["evidence_refs"], json!(["receipt:77"]));
+    assert_eq!(
+        (event["actor"].text(), event["tenant_id"].text()),
+        ("bob@example.com", tenant.as_str())
+    );
+    assert_eq!(event["evidence_refs"].texts(), ["receipt:77"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -133,17 +136,17 @@ async fn a_compensating_move_is_linked_to_what_it_takes_back_once() {
     let app = App::start().await;
     let tenant = app.tenant("acme").await;
     let machine = id(&app.make("/state-machines", invoice(&tenant)).await);
-    moved(&app, &machine, "i-1", json!({"trigger": "send"})).await.is(201);
+    moved(&app, &machine, "i-1", only("trigger", "send")).await.is(201);
     let pay = json!({"trigger": "pay", "evidence_refs": ["receipt:1"]});
     let paid = moved(&app, &machine, "i-1", pay.clone()).await.is(201).body;
     let other = json!({"trigger": "refund", "compensates_event_id": "svc:state_event:0"});
     moved(&app, &machine, "i-1", other).await.is(400);
-    let back = moved(&app, &machine, "i-1", json!({"trigger": "refund"})).await.is(201).body;
+    let back = moved(&app, &machine, "i-1", only("trigger", "refund")).await.is(201).body;
     assert_eq!(back["state_event"]["compensates_event_id"], paid["state_event"]["id"]);
     let again = moved(&app, &machine, "i-1", pay).await.is(201).body;
     let twice = json!({"trigger": "refund", "compensates_event_id": paid["state_event"]["id"]});
     moved(&app, &machine, "i-1", twice).await.is(409);
-    let last = moved(&app, &machine, "i-1", json!({"trigger": "refund"})).await.is(201).body;
+    let last = moved(&app, &machine, "i-1", only("trigger", "refund")).await.is(201).body;
     assert_eq!(last["state_event"]["compensates_event_id"], again["state_event"]["id"]);
 }
 
@@ -161,9 +164,7 @@ async fn two_people_are_two_and_ask_for_the_same() {
     assert_eq!(events["state_events"], json!([]));
     // The same person is recognized by the subject, or by the name in other letter case.
     for (actor, subject) in [("new@example.com", "ada@example.com"), ("ADA@example.com", "other")] {
-        let mut body = cancel.clone();
-        body["machine_id"] = json!(machine);
-        body["entity_id"] = json!("i-1");
+        let body = cancel.clone().with("machine_id", &machine).with("entity_id", "i-1");
         let headers = [("x-actor", actor), ("x-subject", subject)];
         app.call_as("owner", "POST", "/state-transitions", body, &headers).await.is(412);
     }
@@ -171,13 +172,13 @@ async fn two_people_are_two_and_ask_for_the_same() {
     let done = moved_by(&app, "bob@example.com", &machine, "i-1", second).await.is(201).body;
     let event = &done["state_event"];
     assert_eq!(
-        (&event["first_actor"], &event["actor"]),
-        (&json!("ada@example.com"), &json!("bob@example.com"))
+        (event["first_actor"].text(), event["actor"].text()),
+        ("ada@example.com", "bob@example.com")
     );
-    assert_eq!(event["evidence_refs"], json!(["note:b", "note:a"]));
+    assert_eq!(event["evidence_refs"].texts(), ["note:b", "note:a"]);
     // After a transition, requests that were made before it no longer count.
     moved(&app, &machine, "i-2", cancel.clone()).await.is(412);
-    moved(&app, &machine, "i-2", json!({"trigger": "send"})).await.is(201);
+    moved(&app, &machine, "i-2", only("trigger", "send")).await.is(201);
     moved_by(&app, "bob@example.com", &machine, "i-2", cancel).await.is(412);
 }
 
@@ -186,7 +187,7 @@ async fn of_moves_at_the_same_time_one_is_made() {
     let app = App::start().await;
     let tenant = app.tenant("acme").await;
     let machine = id(&app.make("/state-machines", invoice(&tenant)).await);
-    let sent = (0..16).map(|_| moved(&app, &machine, "i-1", json!({"trigger": "send"})));
+    let sent = (0..16).map(|_| moved(&app, &machine, "i-1", only("trigger", "send")));
     let mut statuses: Vec<u16> = join_all(sent).await.iter().map(|answer| answer.status).collect();
     statuses.sort_unstable();
     assert_eq!(statuses[..2], [201, 409]);
@@ -235,11 +236,11 @@ async fn events_are_a_chain_that_anyone_can_check_and_nobody_can_change() {
         events[0]
     );
     app.get("/state-events/none").await.is(404);
-    for (method, body) in [("PATCH", json!({"reason": "x"})), ("DELETE", Value::Null)] {
+    for (method, body) in [("PATCH", only("reason", "x")), ("DELETE", Value::Null)] {
         let refused = app.call(method, &format!("/state-events/{event}"), body).await.is(405);
         assert_eq!(
-            (&refused.body["error"], refused.headers["allow"].to_str().unwrap()),
-            (&json!("state_events_are_immutable"), "GET")
+            (refused.body["error"].text(), refused.headers["allow"].to_str().unwrap()),
+            ("state_events_are_immutable", "GET")
         );
     }
     let mut db = app.database.owner().await;
@@ -265,7 +266,7 @@ async fn the_library_is_listed_seeded_and_adopted_by_version() {
     app.get("/state-library?include=half").await.is(400);
 
     for _ in 0..2 {
-        let seeded = app.call("POST", "/state-library/seed", json!({})).await.is(200).body;
+        let seeded = app.call("POST", "/state-library/seed", nothing()).await.is(200).body;
         assert_eq!(seeded, json!({"ok": true, "bundled_total": all.len(), "db_total": all.len()}));
     }
     app.get("/state-machines/from-library").await.is(400);
@@ -281,16 +282,15 @@ async fn the_library_is_listed_seeded_and_adopted_by_version() {
     let derivation = &lineage["derivations"][0];
     assert_eq!(derivation["state_machine_id"], machine["id"]);
     assert_eq!(
-        (&derivation["library_version"], &derivation["newest_version"]),
-        (&json!("1.0.0"), &json!("1.0.0"))
+        (derivation["library_version"].text(), derivation["newest_version"].text()),
+        ("1.0.0", "1.0.0")
     );
     let mut other = adopt.clone();
-    other["library_version"] = json!("9.9.9");
+    other["library_version"] = "9.9.9".into();
     let refused = app.call("POST", "/state-machines/from-library", other).await.is(400);
     assert_eq!(refused.fields(), ["library_version"]);
     assert!(refused.body["message"].as_str().unwrap().contains("has 1.0.0"));
-    let mut other = adopt;
-    other["library_id"] = json!("none.such");
+    let other = adopt.with("library_id", "none.such");
     let refused = app.call("POST", "/state-machines/from-library", other).await.is(400);
     assert_eq!(refused.fields(), ["library_id"]);
 }

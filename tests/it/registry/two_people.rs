@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use super::rest::{Answer, App, id};
+use crate::support::{Members, new_principal, nothing, only};
 
 /// A caller: `owner` or a tenant's id, the name or address, and the subject.
 #[derive(Clone, Copy)]
@@ -25,7 +26,7 @@ impl World {
     async fn start() -> Self {
         let app = App::start().await;
         let tenant = app.tenant("acme").await;
-        let machine = machine(&app, json!({"tenant_id": tenant})).await;
+        let machine = machine(&app, only("tenant_id", &tenant)).await;
         Self { app, tenant, machine, records: std::cell::Cell::default() }
     }
 
@@ -44,19 +45,17 @@ impl World {
     }
 
     async fn principal(&self, more: Value) -> String {
-        let mut body =
-            json!({"tenant_id": self.tenant, "principal_class": "human", "display_name": "One"});
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let body = new_principal("human", "One").with("tenant_id", &self.tenant).and(&more);
         id(&self.app.make("/principals", body).await)
     }
 }
 
 async fn machine(app: &App, more: Value) -> String {
-    let mut body = json!({
+    let body = json!({
         "entity_class": "order", "states": ["open", "closed"],
         "transitions": [{"trigger": "close", "from": ["open"], "to": "closed", "approvals": 2}],
-    });
-    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    })
+    .and(&more);
     id(&app.make("/state-machines", body).await)
 }
 
@@ -105,9 +104,9 @@ async fn a_first_person_who_is_no_longer_active_does_not_count() {
     let world = World::start().await;
     let (bob, cid) = (world.member(BOB.0, BOB.1), world.member("cid@example.com", "s-cid"));
     for (name, subject, named, ending) in [
-        ("a@example.com", "s-a", json!({"email": "A@example.com"}), json!({"state": "suspended"})),
-        ("b@example.com", "s-b", json!({"external_subject": "s-b"}), json!({"state": "revoked"})),
-        ("c@example.com", "s-c", json!({"email": "c@example.com"}), Value::Null),
+        ("a@example.com", "s-a", only("email", "A@example.com"), only("state", "suspended")),
+        ("b@example.com", "s-b", only("external_subject", "s-b"), only("state", "revoked")),
+        ("c@example.com", "s-c", only("email", "c@example.com"), Value::Null),
     ] {
         let (ann, principal) = (world.member(name, subject), world.principal(named).await);
         let record = world.record();
@@ -139,7 +138,7 @@ async fn a_first_person_who_is_no_longer_active_does_not_count() {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_owners_who_are_one_person_do_not_move_a_record_of_the_installation() {
     let world = World::start().await;
-    let installed = machine(&world.app, json!({})).await;
+    let installed = machine(&world.app, nothing()).await;
     world.principal(json!({"external_subject": "s-a", "email": "b@example.com"})).await;
     let owner = |name, subject| Who { caller: "owner", name, subject };
     let (one, other) = (owner("a@example.com", "s-a"), owner("b@example.com", "s-b"));

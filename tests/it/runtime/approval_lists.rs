@@ -6,7 +6,7 @@ use super::{
     demo,
     questions::{TENANT, approver, held},
 };
-use crate::support::{Client, asking};
+use crate::support::{Answered, Client, Members, Plain, asking, new_policy, new_principal, only};
 
 const BOT: &str = "svc:agent:acme:invoice-bot";
 
@@ -15,8 +15,7 @@ async fn ids(client: &Client, query: &str) -> Vec<String> {
     let (mut found, mut token) = (Vec::new(), String::new());
     loop {
         let path = format!("/api/v1/app/approvals?limit=2&{query}&page_token={token}");
-        let (status, page) = client.get(&path).await;
-        assert_eq!(status, 200, "{page:#}");
+        let page = client.get(&path).await.assert_status(200);
         let page_ids = page["approvals"].as_array().unwrap().iter();
         found.extend(page_ids.map(|one| one["id"].as_str().unwrap().to_owned()));
         let Some(next) = page["next_page_token"].as_str() else { return found };
@@ -31,8 +30,8 @@ async fn a_list_is_by_opening_or_by_expiry() {
     // Each approval expires before the earlier ones.
     let mut opened = Vec::new();
     for number in 0..5 {
-        let body = json!({"approval_ttl_seconds": 36_000 - 3600 * number});
-        assert_eq!(app.owner().patch(&format!("/api/v1/tenants/{TENANT}"), body).await.0, 200);
+        let body = only("approval_ttl_seconds", 36_000 - 3600 * number);
+        assert_eq!(app.owner().update_tenant(TENANT, body).await.0, 200);
         opened.push(held(&client, &asking(25_000.0 + f64::from(number), "DE")).await);
     }
     let reversed: Vec<String> = opened.iter().rev().cloned().collect();
@@ -49,18 +48,16 @@ async fn a_list_is_by_opening_or_by_expiry() {
         assert_eq!(&ids(&ann, query).await, expected, "{query}");
     }
     // Declining an approval of the first page does not shift the second page.
-    let first = "/api/v1/app/approvals?state=pending&order=expiry&limit=2";
-    let (_, page) = ann.get(first).await;
+    let (_, page) = ann.list_approvals("state=pending&order=expiry&limit=2").await;
     let token = page["next_page_token"].as_str().unwrap();
-    let decline = format!("/api/v1/app/approvals/{}/decline", reversed[0]);
-    assert_eq!(ann.post(&decline, json!({"reason": "no"})).await.0, 200);
-    let (_, page) = ann.get(&format!("{first}&page_token={token}")).await;
+    assert_eq!(ann.decline_approval(&reversed[0], "no").await.0, 200);
+    let (_, page) =
+        ann.list_approvals(&format!("state=pending&order=expiry&limit=2&page_token={token}")).await;
     assert_eq!(page["approvals"][0]["id"], reversed[2], "{page:#}");
     // A token is only valid for the order that returned it.
     for query in ["state=pending", "state=pending&order=newest"] {
-        let path = format!("/api/v1/app/approvals?{query}&page_token={token}");
-        let (status, refused) = ann.get(&path).await;
-        assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("page_token")));
+        let (status, refused) = ann.list_approvals(&format!("{query}&page_token={token}")).await;
+        assert_eq!((status, refused["details"][0]["field"].text()), (400, "page_token"));
     }
 }
 
@@ -73,7 +70,7 @@ async fn only_what_expires_is_listed_by_expiry() {
         refused["details"][0]["field"].clone()
     };
     for query in ["order=expiry", "state=used&order=expiry", "order=amount"] {
-        let answer = ann.get(&format!("/api/v1/app/approvals?{query}")).await;
+        let answer = ann.list_approvals(query).await;
         assert_eq!(at_fault(answer), "order", "{query}");
     }
 }
@@ -89,24 +86,26 @@ async fn the_largest_amount_is_first() {
     let expected = [1, 3, 0, 2].map(|at: usize| opened[at].clone());
     assert_eq!(ids(&ann, "state=pending&order=amount").await, expected);
     // A request that was decided since does not shift the next page.
-    let first = "/api/v1/app/approvals?state=pending&order=amount&limit=2&count=true";
-    let (_, page) = ann.get(first).await;
+    let (_, page) = ann.list_approvals("state=pending&order=amount&limit=2&count=true").await;
     assert_eq!(page["total"], 4, "{page:#}");
-    let decline = format!("/api/v1/app/approvals/{}/decline", expected[1]);
-    assert_eq!(ann.post(&decline, json!({"reason": "no"})).await.0, 200);
+    assert_eq!(ann.decline_approval(&expected[1], "no").await.0, 200);
     let token = page["next_page_token"].as_str().unwrap();
-    let (_, page) = ann.get(&format!("{first}&page_token={token}")).await;
+    let (_, page) = ann
+        .list_approvals(&format!(
+            "state=pending&order=amount&limit=2&count=true&page_token={token}"
+        ))
+        .await;
     assert_eq!(page["approvals"][0]["id"], expected[2], "{page:#}");
-    let (status, refused) =
-        ann.get(&format!("/api/v1/app/approvals?state=pending&page_token={token}")).await;
-    assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("page_token")));
+    let (status, refused) = ann.list_approvals(&format!("state=pending&page_token={token}")).await;
+    assert_eq!((status, refused["details"][0]["field"].text()), (400, "page_token"));
 }
 
 /// The ids, the total, and the reasons for which the person may not decide each request.
 async fn mine(person: &Client, query: &str) -> (Vec<String>, Value, Vec<Value>) {
-    let path = format!("/api/v1/app/approvals?state=pending&count=true&{query}");
-    let (status, page) = person.get(&path).await;
-    assert_eq!(status, 200, "{page:#}");
+    let page = person
+        .list_approvals(&format!("state=pending&count=true&{query}"))
+        .await
+        .assert_status(200);
     let all = page["approvals"].as_array().unwrap();
     let ids = all.iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect();
     let reasons = all.iter().map(|one| one["ineligibility"]["reason"].clone()).collect();
@@ -122,14 +121,12 @@ async fn a_person_lists_exactly_what_they_may_decide() {
     let (owning, auditor) = (person("approver", "owner"), person("auditor", "aud"));
     let cedar = "@id(\"two\") @decision(\"require_approval\") @approvals(\"2\")\n\
                  forbid (principal, action, resource);";
-    let policy = json!({"tenant_id": TENANT, "regime": "internal", "cedar": cedar});
-    assert_eq!(app.owner().post("/api/v1/policies", policy).await.0, 201);
+    assert_eq!(app.owner().create_policy(new_policy("internal", cedar)).await.0, 201);
     let one = held(&client, &asking(12_000.0, "DE")).await;
     let two = held(&client, &asking(25_000.0, "DE")).await;
     // This key's maker is on the requesting side.
     let body = json!({"label": "ben's", "scopes": ["runtime:read", "runtime:write"]});
-    let (status, made) = ben.post("/api/v1/app/api-keys", body).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = ben.create_api_key(body).await.assert_status(201);
     let his = app.client(made["secret"].as_str().unwrap());
     let third = held(&his, &asking(13_000.0, "DE")).await;
     let all = vec![one.clone(), two.clone(), third.clone()];
@@ -146,13 +143,12 @@ async fn a_person_lists_exactly_what_they_may_decide() {
     assert_eq!(mine(&owning, "for_me=true").await.0, Vec::<String>::new());
     let (_, _, reasons) = mine(&auditor, "").await;
     assert_eq!(reasons, vec![json!("role"); 3]);
-    assert_eq!(mine(&auditor, "for_me=true").await.1, json!(0));
+    assert_eq!(mine(&auditor, "for_me=true").await.1, 0);
     // After the own approval, the request waits for another person.
-    let approve = format!("/api/v1/app/approvals/{two}/approve");
-    assert_eq!(ann.post(&approve, json!({})).await.0, 200);
+    assert_eq!(ann.approve_approval(&two).await.0, 200);
     let (listed, total, _) = mine(&ann, "for_me=true").await;
     assert_eq!((listed, total), (vec![one.clone(), third.clone()], json!(2)));
-    assert_eq!(mine(&ann, "").await.2[1], json!("acted_already"));
+    assert_eq!(mine(&ann, "").await.2[1], "acted_already");
     // The list has the same answer as each request.
     for client in [&ann, &ben, &owning, &auditor] {
         let (listed, _, reasons) = mine(client, "").await;
@@ -161,11 +157,11 @@ async fn a_person_lists_exactly_what_they_may_decide() {
             assert_eq!(read["approval"]["ineligibility"]["reason"], reason, "{read:#}");
         }
     }
-    let (_, page) = ann.get("/api/v1/app/approvals").await;
+    let (_, page) = ann.list_approvals("").await;
     assert!(page["approvals"].as_array().unwrap().iter().all(|a| a["ineligibility"].is_null()));
     for query in ["for_me=true", "state=approved&for_me=true"] {
-        let (status, refused) = ann.get(&format!("/api/v1/app/approvals?{query}")).await;
-        assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("for_me")), "{query}");
+        let (status, refused) = ann.list_approvals(query).await;
+        assert_eq!((status, refused["details"][0]["field"].text()), (400, "for_me"), "{query}");
     }
 }
 
@@ -174,10 +170,8 @@ async fn a_person_lists_exactly_what_they_may_decide() {
 async fn a_delegator_of_the_present_authority_may_not_decide() {
     let (app, client, _) = demo().await;
     let owner = app.owner();
-    let body = json!({"tenant_id": TENANT, "principal_class": "human",
-                      "display_name": "Zoe", "email": "zoe@acme.example"});
-    let (status, made) = owner.post("/api/v1/principals", body).await;
-    assert_eq!(status, 201, "{made:#}");
+    let body = new_principal("human", "Zoe").with("email", "zoe@acme.example");
+    let made = owner.create_principal(body).await.assert_status(201);
     let zoe = made["principal"]["id"].clone();
     let id = held(&client, &asking(25_000.0, "DE")).await;
     let approver = app.person(TENANT, "approver", "zoe@acme.example");
@@ -185,17 +179,14 @@ async fn a_delegator_of_the_present_authority_may_not_decide() {
     let body = json!({"tenant_id": TENANT, "delegator_id": zoe, "delegate_id": BOT, "actions": ["payment.*"],
                       "purposes": ["invoice-settlement"], "jurisdictions": ["DE"],
                       "max_amount": "50000", "currency": "EUR"});
-    let (status, made) = owner.post("/api/v1/delegations", body).await;
-    assert_eq!(status, 201, "{made:#}");
+    owner.create_delegation(body).await.assert_status(201);
     // The request would still use the first delegation.
     assert_eq!(mine(&approver, "for_me=true").await.0, std::slice::from_ref(&id));
     let first = app.demo().await.delegation_id;
-    let path = format!("/api/v1/delegations/{first}/revoke");
-    let (status, answer) = owner.post(&path, json!({"reason": "a test"})).await;
-    assert_eq!(status, 200, "{answer:#}");
+    owner.revoke_delegation(&first, Some("a test")).await.assert_status(200);
     let (listed, _, reasons) = mine(&approver, "").await;
     assert_eq!((listed, reasons), (vec![id.clone()], vec![json!("delegator")]));
     assert_eq!(mine(&approver, "for_me=true").await.0, Vec::<String>::new());
-    let (_, read) = approver.get(&format!("/api/v1/app/approvals/{id}")).await;
-    assert_eq!(read["approval"]["ineligibility"]["reason"], json!("delegator"), "{read:#}");
+    let (_, read) = approver.get_approval(&id).await;
+    assert_eq!(read["approval"]["ineligibility"]["reason"], "delegator", "{read:#}");
 }

@@ -10,28 +10,23 @@ use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
 use super::{asking, demo};
-use crate::support::{Client, TestApp, Wishes};
-
-const TENANT: &str = "svc:tenant:acme";
+use crate::support::{Answered, Client, Members, TENANT, TestApp, Wishes, only};
 
 /// Creates a delegation like the demonstration's, with further bounds. Returns its id.
 async fn lent(app: &TestApp, delegation: &str, bounds: Value) -> String {
-    let (_, first) = app.owner().get(&format!("/api/v1/delegations/{delegation}")).await;
+    let (_, first) = app.owner().get_delegation(delegation).await;
     let first = &first["delegation"];
     let mut body = json!({"tenant_id": TENANT, "actions": ["payment.*"], "currency": "EUR",
                           "delegator_id": first["delegator_id"], "delegate_id": first["delegate_id"]});
     for (member, value) in bounds.as_object().unwrap() {
         body[member] = value.clone();
     }
-    let (status, made) = app.owner().post("/api/v1/delegations", body).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = app.owner().create_delegation(body).await.assert_status(201);
     made["delegation"]["id"].as_str().unwrap().to_owned()
 }
 
 fn under(delegation: &str, amount: f64) -> Value {
-    let mut ask = asking(amount, "DE");
-    ask["delegation_id"] = json!(delegation);
-    ask
+    asking(amount, "DE").with("delegation_id", delegation)
 }
 
 /// Makes `times` requests over these nodes at once and
@@ -53,7 +48,7 @@ async fn answered(node: &Client, ask: &Value) -> Value {
     let key = format!("call-{}", CALLS.fetch_add(1, Ordering::Relaxed));
     for _ in 0..20 {
         let headers = [("idempotency-key", key.as_str())];
-        let call = node.call("POST", "/api/v1/runtime/evaluate", Some(ask.clone()), &headers);
+        let call = node.evaluate_with(ask.clone(), &headers);
         match call.await {
             (200, answer) => return answer,
             (503 | 409, _) => tokio::time::sleep(Duration::from_millis(200)).await,
@@ -90,15 +85,14 @@ async fn every_ancestor_counts() {
     let (app, client, delegation) = demo().await;
     let bounds = json!({"can_delegate": true, "max_uses": {"count": 3, "window_seconds": 86400}});
     let parent = lent(&app, &delegation, bounds).await;
-    let (_, read) = app.owner().get(&format!("/api/v1/delegations/{parent}")).await;
+    let (_, read) = app.owner().get_delegation(&parent).await;
     let child = json!({"tenant_id": TENANT, "actions": ["payment.execute"], "parent_id": parent,
                        "delegator_id": read["delegation"]["delegate_id"], "currency": "EUR",
                        "delegate_id": "svc:agent:acme:support-bot",
                        "max_uses": {"count": 2, "window_seconds": 86400}});
-    let (status, made) = app.owner().post("/api/v1/delegations", child).await;
-    assert_eq!(status, 201, "{made:#}");
-    let mut ask = under(made["delegation"]["id"].as_str().unwrap(), 1.0);
-    ask["subject"] = json!("svc:agent:acme:support-bot");
+    let made = app.owner().create_delegation(child).await.assert_status(201);
+    let ask = under(made["delegation"]["id"].as_str().unwrap(), 1.0)
+        .with("subject", "svc:agent:acme:support-bot");
     assert_eq!(allowed(&[&client], &ask, 5).await, 2);
     assert_eq!(allowed(&[&client], &under(&parent, 1.0), 5).await, 1);
 }
@@ -110,12 +104,7 @@ async fn a_repeated_call_is_counted_once() {
     let bounds = json!({"max_uses": {"count": 1, "window_seconds": 86400}});
     let lent = lent(&app, &delegation, bounds).await;
     for _ in 0..3 {
-        let keyed = client.call(
-            "POST",
-            "/api/v1/runtime/evaluate",
-            Some(under(&lent, 1.0)),
-            &[("idempotency-key", "pay-1")],
-        );
+        let keyed = client.evaluate_with(under(&lent, 1.0), &[("idempotency-key", "pay-1")]);
         assert_eq!(keyed.await.1["decision"], "allow");
     }
     assert_eq!(allowed(&[&client], &under(&lent, 1.0), 1).await, 0);
@@ -130,8 +119,7 @@ async fn simultaneous_repeats_are_counted_once_and_all_answered() {
         let lent = lent(&app, &delegation, bounds).await;
         let key = format!("pay-{round}");
         let headers = [("idempotency-key", key.as_str())];
-        let call =
-            || client.call("POST", "/api/v1/runtime/evaluate", Some(under(&lent, 1.0)), &headers);
+        let call = || client.evaluate_with(under(&lent, 1.0), &headers);
         let calls = (0..24).map(|_| call());
         let answers: Vec<_> = stream::iter(calls).buffer_unordered(24).collect().await;
         for (status, answer) in &answers {
@@ -149,13 +137,12 @@ async fn narrowing_does_not_give_a_budget_back() {
     let bounds = json!({"max_uses": {"count": 2, "window_seconds": 86400}});
     let lent = lent(&app, &delegation, bounds).await;
     assert_eq!(allowed(&[&client], &under(&lent, 1.0), 3).await, 2);
-    let path = format!("/api/v1/delegations/{lent}/narrow");
     let wider = json!({"max_uses": {"count": 2, "window_seconds": 86401}});
-    let (status, refused) = app.owner().post(&path, wider).await;
+    let (status, refused) = app.owner().narrow_delegation(&lent, wider).await;
     let field = &refused["details"][0]["field"];
     assert_eq!((status, field), (400, &json!("max_uses.window_seconds")));
     let fewer = json!({"max_uses": {"count": 1, "window_seconds": 86400}});
-    assert_eq!(app.owner().post(&path, fewer).await.0, 200);
+    assert_eq!(app.owner().narrow_delegation(&lent, fewer).await.0, 200);
     assert_eq!(allowed(&[&client], &under(&lent, 1.0), 1).await, 0);
 }
 
@@ -168,9 +155,7 @@ async fn a_batch_spends_a_budget_in_the_order_of_its_requests() {
         let lent = lent(&app, &delegation, bounds).await;
         let requests: Vec<Value> =
             [60.0, 30.0, 20.0, 50.0, 10.0].map(|amount| under(&lent, amount)).into();
-        let batch = json!({"requests": requests});
-        let (status, answer) = client.post("/v1/decisions:batchEvaluate", batch).await;
-        assert_eq!(status, 200, "{answer:#}");
+        let answer = client.batch_evaluate(only("requests", &requests)).await.assert_status(200);
         let results = answer["results"].as_array().unwrap();
         let permits: Vec<bool> = results
             .iter()
@@ -189,11 +174,11 @@ async fn a_batch_keeps_its_order_when_its_requests_are_decided_again() {
     for round in 0..5 {
         let bounds = json!({"max_uses": {"count": 2, "window_seconds": 86400}});
         let lent = lent(&app, &delegation, bounds).await;
-        let batch = json!({"requests": vec![under(&lent, 1.0); 20]});
+        let batch = only("requests", vec![under(&lent, 1.0); 20]);
         owner.batch_execute("SELECT pg_advisory_lock(4157001)").await.unwrap();
         let deciding = tokio::spawn({
             let client = client.clone();
-            async move { client.post("/v1/decisions:batchEvaluate", batch).await }
+            async move { client.batch_evaluate(batch).await }
         });
         tokio::time::sleep(Duration::from_millis(600)).await;
         let change = format!("UPDATE delegations SET notes = 'round {round}' WHERE id = '{lent}'");

@@ -12,11 +12,11 @@ use diesel::{QueryableByName, sql_types::BigInt};
 use diesel_async::RunQueryDsl;
 use http::{Request, Version};
 use prost::Message;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::runtime::Builder;
 use tower::Service;
 
-use crate::support::{Client, TestApp, asking, evaluate};
+use crate::support::{Answered, Client, EVALUATE, STREAM_EVENTS, TestApp, asking, evaluate, only};
 
 /// Allocations by the service for one call that is decided and recorded alone. Includes the
 /// transport's framing, without sockets.
@@ -52,7 +52,7 @@ fn over_grpc(key: &str) -> Request<Body> {
 }
 
 fn over_rest(key: &str) -> Request<Body> {
-    let request = Request::post("/api/v1/runtime/evaluate").version(Version::HTTP_2);
+    let request = Request::post(EVALUATE).version(Version::HTTP_2);
     let request = request.header("content-type", "application/json");
     let request = request.header("authorization", bearer(key));
     request.body(Body::from(asking(1200.0, "DE").to_string())).unwrap()
@@ -111,9 +111,7 @@ struct Number {
 /// Makes a hundred decisions in one call.
 async fn decide(client: &Client) {
     let requests = vec![asking(1200.0, "DE"); usize::try_from(BATCH).unwrap()];
-    let batch = json!({"requests": requests});
-    let (status, answer) = client.post("/v1/decisions:batchEvaluate", batch).await;
-    assert_eq!(status, 200, "{answer:#}");
+    let answer = client.batch_evaluate(only("requests", &requests)).await.assert_status(200);
     let results = answer["results"].as_array().unwrap();
     let allowed = |result: &Value| result["answer"]["reason_code"] == "permission_granted";
     assert!(results.iter().all(allowed), "{answer:#}");
@@ -163,7 +161,7 @@ async fn a_decision_writes_no_more_log_than_before() {
 async fn a_decision_with_its_event_writes_no_more_log_than_before() {
     let app = TestApp::seeded().await;
     let key = app.client(&app.api_key("svc:tenant:acme", &["events:read"]).await);
-    let path = format!("{}/v1/events:stream?event_type=svc.decision.allowed", key.base);
+    let path = format!("{}{STREAM_EVENTS}?event_type=svc.decision.allowed", key.base);
     let mut stream = key.http.get(path).bearer_auth(&key.token).send().await.unwrap();
     assert_eq!(stream.status(), 200);
     // While the stream is read, every allowed decision has its event.

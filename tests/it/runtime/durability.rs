@@ -2,10 +2,10 @@
 
 use diesel::{QueryableByName, sql_query, sql_types::Text};
 use diesel_async::RunQueryDsl;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{asking, demo};
-use crate::support::{Client, TestApp};
+use crate::support::{Answered, Client, TestApp, only};
 
 /// Records the setting at each decision's commit: a deferred trigger runs last.
 const NOTE_COMMITS: &str = "
@@ -25,9 +25,7 @@ struct Commit {
 
 /// Makes a request and returns the setting with which its decision was committed.
 async fn waits(app: &TestApp, client: &Client, headers: &[(&str, &str)], ask: Value) -> String {
-    let (status, answer) =
-        client.call("POST", "/api/v1/runtime/evaluate", Some(ask), headers).await;
-    assert_eq!(status, 200, "{answer:#}");
+    let answer = client.evaluate_with(ask, headers).await.assert_status(200);
     let id = answer["decision_id"].as_str().unwrap();
     let mut db = app.database.owner().await;
     let found = sql_query("SELECT waits FROM public.commits WHERE decision_id = $1");
@@ -40,9 +38,8 @@ async fn a_relaxed_tenant_waits_for_the_disk_for_holds_and_keys_alone() {
     app.database.run(NOTE_COMMITS).await;
     let usual = waits(&app, &client, &[], asking(1.0, "DE")).await;
     assert_ne!(usual, "off");
-    let relaxed = json!({"durability": "relaxed"});
-    let (status, answer) = app.owner().patch("/api/v1/tenants/acme", relaxed).await;
-    assert_eq!(status, 200, "{answer:#}");
+    let relaxed = only("durability", "relaxed");
+    app.owner().update_tenant("acme", relaxed).await.assert_status(200);
     // The first decision stores new facts, with other SQL than the second.
     for amount in [1.0, 1.0, 2.0] {
         assert_eq!(waits(&app, &client, &[], asking(amount, "DE")).await, "off");

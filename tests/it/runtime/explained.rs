@@ -7,15 +7,14 @@ use serde_json::{Value, json};
 use tonic::{Request, metadata::MetadataValue};
 
 use super::{asking, demo};
-use crate::support::{evaluate, redacted};
+use crate::support::{Answered, Members, Plain, evaluate, new_policy, nothing, only, redacted};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_bound_and_both_values_and_what_would_help() {
     let (app, client, delegation) = demo().await;
-    let mut ask = asking(60_000.0, "US");
-    ask["explain"] = json!(true);
-    let (status, answer) = client.post("/api/v1/runtime/evaluate", ask.clone()).await;
-    assert_eq!((status, &answer["reason_code"]), (200, &json!("constraint_exceeded")));
+    let ask = asking(60_000.0, "US").with("explain", true);
+    let (status, answer) = client.evaluate(ask.clone()).await;
+    assert_eq!((status, answer["reason_code"].text()), (200, "constraint_exceeded"));
     let findings = answer["trace"][0]["findings"].as_array().unwrap();
     let found = findings.iter().find(|one| one["check"] == format!("delegation {delegation}"));
     let told = format!("max_amount of {delegation}: 50000.00 EUR; requested: 60000.00");
@@ -23,7 +22,7 @@ async fn the_bound_and_both_values_and_what_would_help() {
     // Changing only the jurisdiction or only the amount would not help.
     insta::assert_snapshot!("explained_denial", redacted(answer.clone()));
     let change = &answer["smallest_change"];
-    let (_, then) = client.post("/api/v1/runtime/evaluate", asking(50_000.0, "DE")).await;
+    let (_, then) = client.evaluate(asking(50_000.0, "DE")).await;
     assert_eq!(
         (&then["decision"], &then["reason_code"]),
         (&change["decision"], &change["reason_code"])
@@ -45,16 +44,16 @@ async fn a_finding_has_the_statement_of_its_policy() {
     let cedar = "@id(\"window\") @reason(\"x_change_window\") @decision(\"require_approval\")\n\
                  @advice(\"Ask the release manager first.\")\n\
                  forbid (principal, action, resource);";
-    let policy = json!({"tenant_id": "svc:tenant:acme", "regime": "internal", "cedar": cedar});
-    let (status, made) = app.owner().post("/api/v1/policies", policy).await;
-    assert_eq!(status, 201, "{made:#}");
-    let mut ask = asking(10.0, "DE");
-    ask["explain"] = json!(true);
-    let (_, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
+    let policy = new_policy("internal", cedar);
+    app.owner().create_policy(policy).await.assert_status(201);
+    let (_, answer) = client.evaluate(asking(10.0, "DE").with("explain", true)).await;
     let stages = answer["trace"].as_array().unwrap().iter();
     let findings: Vec<_> = stages.flat_map(|stage| stage["findings"].as_array().unwrap()).collect();
     let of = |kind: &str| findings.iter().find(|finding| finding["kind"] == kind).unwrap();
-    assert_eq!((&of("delegation")["id"], &of("gate")["id"]), (&json!(delegation), &json!(null)));
+    assert_eq!(
+        (of("delegation")["id"].text(), &of("gate")["id"]),
+        (delegation.as_str(), &json!(null))
+    );
     let statement = |id: &str| {
         let is_own = |finding: &&&Value| finding["statement"]["id"] == id;
         let finding = findings.iter().find(is_own).unwrap_or_else(|| panic!("{id}: {answer:#}"));
@@ -74,15 +73,12 @@ async fn a_cited_approval_that_does_not_count_says_why() {
     let (app, client, _) = demo().await;
     let ann = app.person("svc:tenant:acme", "approver", "ann@example.org");
     let ask = async |amount: f64, cited: Option<&str>| {
-        let mut ask = asking(amount, "DE");
-        ask["explain"] = json!(true);
-        ask["approval_id"] = json!(cited);
-        client.post("/api/v1/runtime/evaluate", ask).await.1
+        let ask = asking(amount, "DE").with("explain", true).with("approval_id", cited);
+        client.evaluate(ask).await.1
     };
     let act = async |id: &str, verb: &str| {
-        let body = if verb == "approve" { json!({}) } else { json!({"reason": "no"}) };
-        let (status, answer) = ann.post(&format!("/api/v1/app/approvals/{id}/{verb}"), body).await;
-        assert_eq!(status, 200, "{answer:#}");
+        let body = if verb == "approve" { nothing() } else { only("reason", "no") };
+        ann.act_on_approval(id, verb, body).await.assert_status(200);
     };
     // Returns the finding of the `rules` stage about the approval.
     let told = |answer: &Value| -> String {
@@ -98,8 +94,7 @@ async fn a_cited_approval_that_does_not_count_says_why() {
         answer["approval_id"].as_str().unwrap().to_owned()
     };
     // A setting of 0 seconds lets a declined request be repeated at once.
-    let at_once = json!({"declined_for_seconds": 0});
-    assert_eq!(app.owner().patch("/api/v1/tenants/acme", at_once).await.0, 200);
+    assert_eq!(app.owner().update_tenant("acme", only("declined_for_seconds", 0)).await.0, 200);
     let unlike = async |amount: f64, id: &str, part: &str| {
         let answer = ask(amount, Some(id)).await;
         let came = (&answer["decision"], &answer["reason_code"]);
@@ -113,11 +108,11 @@ async fn a_cited_approval_that_does_not_count_says_why() {
     unlike(25_000.0, "svc:approval:none", "no such approval").await;
     act(&id, "approve").await;
     unlike(25_001.0, &id, "another question").await;
-    let mut other = asking(25_000.0, "DE");
-    other["subject"] = json!("svc:agent:acme:support-bot");
-    other["explain"] = json!(true);
-    other["approval_id"] = json!(id);
-    let (_, answer) = client.post("/api/v1/runtime/evaluate", other).await;
+    let other = asking(25_000.0, "DE")
+        .with("subject", "svc:agent:acme:support-bot")
+        .with("explain", true)
+        .with("approval_id", &id);
+    let (_, answer) = client.evaluate(other).await;
     assert!(told(&answer).contains("another subject"), "{answer:#}");
     // An approval that is not needed is not used.
     assert!(told(&ask(10.0, Some(&id)).await).contains("another question"));

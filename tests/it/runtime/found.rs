@@ -1,20 +1,25 @@
 //! Decisions in lists, exports and reads.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 use authority_model::proto::runtime::{
     Decision, ListDecisionsRequest, decision_service_client::DecisionServiceClient,
 };
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use super::demo;
-use crate::support::{Client, asking};
+use crate::support::{Answered, Client, Members, Plain, TENANT, asking, new_policy};
 
-const TENANT: &str = "svc:tenant:acme";
+/// How long a list is read again until it has names.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 async fn decided(client: &Client, ask: Value, decision: &str) -> String {
-    let (status, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
-    assert_eq!((status, &answer["decision"]), (200, &json!(decision)), "{answer:#}");
+    let (status, answer) = client.evaluate(ask).await;
+    assert_eq!((status, answer["decision"].text()), (200, decision), "{answer:#}");
     answer["decision_id"].as_str().unwrap().to_owned()
 }
 
@@ -32,8 +37,7 @@ async fn a_permission_with_constraints_is_found_as_an_allow() {
         ("require_approval", vec![&held]),
         ("deny", vec![]),
     ] {
-        let (status, found) = auditor.get(&format!("/api/v1/app/decisions?decision={word}")).await;
-        assert_eq!(status, 200, "{found:#}");
+        let found = auditor.list_decisions(&format!("decision={word}")).await.assert_status(200);
         let found = found["decisions"].as_array().unwrap().iter();
         let found: BTreeSet<_> = found.map(|one| one["decision_id"].as_str().unwrap()).collect();
         let ids = ids.into_iter().map(String::as_str).collect();
@@ -64,16 +68,15 @@ async fn a_list_has_declared_facts_and_the_names_of_policies() {
     let (app, client, _) = demo().await;
     let (name, held_by) = ("Large payments", "@id(\"large\") @decision(\"require_approval\")");
     let cedar = format!("{held_by} forbid (principal, action, resource);");
-    let policy = json!({"tenant_id": TENANT, "regime": "internal", "cedar": cedar, "name": name});
-    let (status, made) = app.owner().post("/api/v1/policies", policy).await;
-    assert_eq!(status, 201, "{made:#}");
+    let policy = new_policy("internal", &cedar).with("name", name);
+    app.owner().create_policy(policy).await.assert_status(201);
     let mut ask = asking(10.0, "DE");
-    ask["context"]["payee"] = json!(" Müller AG");
-    ask["context"]["invoice"] = json!("RE-1");
-    ask["context"]["note"] = json!("not declared");
+    ask["context"]["payee"] = " Müller AG".into();
+    ask["context"]["invoice"] = "RE-1".into();
+    ask["context"]["note"] = "not declared".into();
     decided(&client, ask, "require_approval").await;
     let auditor = app.person(TENANT, "auditor", "eve@example.org");
-    let (_, found) = auditor.get("/api/v1/app/decisions").await;
+    let (_, found) = auditor.list_decisions("").await;
     let decision = &found["decisions"][0];
     assert_eq!(decision["purpose"], "invoice-settlement", "{found:#}");
     let facts =
@@ -89,25 +92,75 @@ async fn a_list_has_declared_facts_and_the_names_of_policies() {
     assert_eq!(members, expected.split(' ').map(str::to_owned).collect(), "{line:#}");
 }
 
+/// A list names the policies that denied the action, and no policy that did not match. A denial by
+/// another check has no names, and neither has a denial whose context was erased.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_names_the_policies_that_denied() {
+    let (app, client, _) = demo().await;
+    let is_large = "context has amount && context.amount.greaterThan(decimal(\"100.0\"))";
+    let is_german = "context has jurisdiction && context.jurisdiction == \"DE\"";
+    let is_french = "context has jurisdiction && context.jurisdiction == \"FR\"";
+    let own_reason = "@reason(\"x_closed\")";
+    for (name, reason, condition) in
+        [("1", own_reason, is_large), ("2", own_reason, is_german), ("3", "", is_french)]
+    {
+        let cedar =
+            format!("{reason} forbid (principal, action, resource) when {{ {condition} }};");
+        let policy =
+            json!({"tenant_id": TENANT, "regime": "internal", "cedar": cedar, "name": name});
+        let (status, made) = app.owner().post("/api/v1/policies", policy).await;
+        assert_eq!(status, 201, "{made:#}");
+    }
+    let mut unknown = asking(10.0, "DE");
+    unknown["purpose"] = json!("unknown-purpose");
+    let auditor = app.person(TENANT, "auditor", "eve@example.org");
+    let newest = async || {
+        let (_, mut found) = auditor.get("/api/v1/app/decisions").await;
+        let mut decision = found["decisions"][0].take();
+        let names = decision["policies"].as_array_mut().unwrap();
+        names.sort_unstable_by_key(|name| name.as_str().unwrap().to_owned());
+        (decision["decision_id"].take(), decision["policies"].take())
+    };
+    for (ask, names) in [
+        (asking(500.0, "DE"), json!(["1", "2"])),
+        (asking(10.0, "DE"), json!(["2"])),
+        (unknown, json!([])),
+        (asking(10.0, "FR"), json!(["3"])),
+    ] {
+        let id = decided(&client, ask, "deny").await;
+        // A busy node leaves names out.
+        let (begun, mut found) = (Instant::now(), newest().await);
+        while names != json!([]) && found.1 == json!([]) && begun.elapsed() < PATIENCE {
+            sleep(Duration::from_millis(50)).await;
+            found = newest().await;
+        }
+        assert_eq!(found, (json!(id), names));
+    }
+    // The list is readable without the names.
+    app.database.run("ALTER TABLE policies RENAME COLUMN name TO another").await;
+    assert_eq!(newest().await.1, json!([]));
+    app.database.run("ALTER TABLE policies RENAME COLUMN another TO name").await;
+    let erase = "ALTER TABLE decisions DISABLE TRIGGER USER; UPDATE decisions SET context = ''";
+    app.database.run(erase).await;
+    assert_eq!(newest().await.1, json!([]));
+}
+
 /// Wherever an allow is read, it names the approval that it used and is not pending.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_allow_names_the_approval_that_it_spent() {
     let (app, client, _) = demo().await;
-    let (_, held) = client.post("/api/v1/runtime/evaluate", asking(25_000.0, "DE")).await;
+    let (_, held) = client.evaluate(asking(25_000.0, "DE")).await;
     let approval = held["approval_id"].as_str().unwrap();
     let ann = app.person(TENANT, "approver", "ann@example.org");
-    let (status, answer) =
-        ann.post(&format!("/api/v1/app/approvals/{approval}/approve"), json!({})).await;
-    assert_eq!(status, 200, "{answer:#}");
-    let mut citing = asking(25_000.0, "DE");
-    citing["approval_id"] = json!(approval);
+    ann.approve_approval(approval).await.assert_status(200);
+    let citing = asking(25_000.0, "DE").with("approval_id", approval);
     let allowed = decided(&client, citing, "allow").await;
-    let (_, shown) = client.get(&format!("/v1/decisions/{allowed}")).await;
+    let (_, shown) = client.get_decision(&allowed).await;
     let told = (&shown["approval_id"], &shown["approval_state"]);
     assert_eq!(told, (&json!(approval), &json!("used")), "{shown:#}");
     let auditor = app.person(TENANT, "auditor", "eve@example.org");
-    let (_, found) = auditor.get("/api/v1/app/decisions?decision=allow").await;
-    assert_eq!(found["decisions"][0]["approval_id"], json!(approval), "{found:#}");
+    let (_, found) = auditor.list_decisions("decision=allow").await;
+    assert_eq!(found["decisions"][0]["approval_id"], approval, "{found:#}");
     // The stream ends after its first line.
     let (_, lines) = client.text("GET", &format!("/v1/decisions/{allowed}:watch"), None).await;
     let [line] = lines.lines().collect::<Vec<_>>()[..] else { panic!("{lines}") };

@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 use tonic::{Request, metadata::MetadataValue};
 
 use super::demo;
-use crate::support::{Client, TestApp};
+use crate::support::{
+    Answered, Client, Members, TENANT, TestApp, new_delegation, new_uses, nothing, only,
+};
 
-const TENANT: &str = "svc:tenant:acme";
 const AGENT: &str = "svc:agent:acme:support-bot";
 
 /// Returns the grant with this id.
 async fn grant(client: &Client, id: &str) -> Value {
-    let (status, found) = client.get(&format!("/v1/authority/{AGENT}")).await;
-    assert_eq!(status, 200, "{found:#}");
+    let found = client.get_authority(AGENT).await.assert_status(200);
     let grants = found["grants"].as_array().unwrap();
     grants.iter().find(|grant| grant["id"] == id).expect("no such grant").clone()
 }
@@ -40,33 +40,22 @@ struct Acme {
 impl Acme {
     async fn new() -> Self {
         let (app, client, delegation) = demo().await;
-        let path = format!("/api/v1/delegations/{delegation}");
-        let (_, found) = app.owner().get(&path).await;
+        let (_, found) = app.owner().get_delegation(&delegation).await;
         let human = found["delegation"]["delegator_id"].as_str().unwrap().to_owned();
         Self { app, client, human }
     }
 
-    async fn made(&self, path: &str, key: &str, body: Value) -> String {
-        let (status, made) = self.app.owner().post(path, body).await;
-        assert_eq!(status, 201, "{made:#}");
-        made[key]["id"].as_str().unwrap().to_owned()
-    }
-
     async fn lend(&self, more: Value) -> String {
-        let mut body = json!({"tenant_id": TENANT, "delegator_id": self.human,
-                              "delegate_id": AGENT, "actions": ["ticket.*"]});
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        self.made("/api/v1/delegations", "delegation", body).await
+        let body = new_delegation(&self.human, AGENT, &["ticket.*"]).and(&more);
+        self.app.owner().create_delegation(body).await.assert_made("delegation")
     }
 
     async fn act(&self, id: &str, verb: &str) {
-        let path = format!("/api/v1/delegations/{id}/{verb}");
-        assert_eq!(self.app.owner().post(&path, json!({})).await.0, 200);
+        assert_eq!(self.app.owner().act_on_delegation(id, verb, nothing()).await.0, 200);
     }
 
     async fn state(&self, principal: &str, state: &str) {
-        let path = format!("/api/v1/principals/{principal}");
-        assert_eq!(self.app.owner().patch(&path, json!({"state": state})).await.0, 200);
+        assert_eq!(self.app.owner().update_principal(principal, only("state", state)).await.0, 200);
     }
 }
 
@@ -78,11 +67,11 @@ fn moment(seconds: i64) -> String {
 async fn a_delegation() {
     let acme = Acme::new().await;
     let client = &acme.client;
-    let plain = acme.lend(json!({})).await;
+    let plain = acme.lend(nothing()).await;
     is(client, &plain, "active", "").await;
-    let over = acme.lend(json!({"expires_at": moment(-60)})).await;
+    let over = acme.lend(only("expires_at", moment(-60))).await;
     is(client, &over, "expired", &format!("{over} expired at ")).await;
-    let ahead = acme.lend(json!({"not_before": moment(3600)})).await;
+    let ahead = acme.lend(only("not_before", moment(3600))).await;
     is(client, &ahead, "not_yet_valid", &format!("{ahead} begins at ")).await;
     acme.act(&plain, "suspend").await;
     is(client, &plain, "suspended", &format!("{plain} is suspended")).await;
@@ -105,9 +94,8 @@ async fn a_delegation() {
     acme.state(bot, "suspended").await;
     is(client, &below, "delegator_inactive", bot).await;
     acme.state(bot, "active").await;
-    let path = format!("/api/v1/delegations/{root}/narrow");
-    let narrow = json!({"can_delegate": false});
-    assert_eq!(acme.app.owner().post(&path, narrow).await.0, 200);
+    let narrow = only("can_delegate", false);
+    assert_eq!(acme.app.owner().narrow_delegation(&root, narrow).await.0, 200);
     is(client, &below, "not_delegable", &root).await;
     acme.act(&root, "revoke").await;
     is(client, &below, "revoked", &format!("{root} is revoked")).await;
@@ -124,22 +112,21 @@ async fn a_delegation() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_uses_or_acts_in_row() {
     let acme = Acme::new().await;
-    let (client, rows) = (&acme.client, "/api/v1/relationships");
+    let client = &acme.client;
     let uses = async |pattern: &str, more: Value| {
-        let mut body = json!({"agent_id": AGENT, "used_id": pattern, "used_kind": "action"});
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        acme.made(&format!("{rows}/uses"), "uses", body).await
+        let body = new_uses(AGENT, pattern).and(&more);
+        acme.app.owner().create_uses(body).await.assert_made("uses")
     };
-    is(client, &uses("a.*", json!({})).await, "active", "").await;
+    is(client, &uses("a.*", nothing()).await, "active", "").await;
     let past = json!({"since": moment(-120), "until": moment(-60)});
     is(client, &uses("b.*", past).await, "expired", "expired at ").await;
-    let ahead = json!({"since": moment(3600)});
+    let ahead = only("since", moment(3600));
     is(client, &uses("c.*", ahead).await, "not_yet_valid", "begins at ").await;
-    is(client, &uses("d.*", json!({"allowed": 0})).await, "denied", "denies").await;
+    is(client, &uses("d.*", only("allowed", 0)).await, "denied", "denies").await;
     let model = json!({"tenant_id": TENANT, "model_provider": "p", "model_family": "f",
                        "version": "1"});
-    let model = acme.made("/api/v1/models", "model", model).await;
-    let row = uses(&model, json!({"used_kind": "model"})).await;
+    let model = acme.app.owner().create_model(model).await.assert_made("model");
+    let row = uses(&model, only("used_kind", "model")).await;
     is(client, &row, "active", "").await;
     let sql = format!("UPDATE models SET state = 'retired' WHERE id = '{model}'");
     acme.app.database.run(&sql).await;
@@ -147,16 +134,16 @@ async fn a_uses_or_acts_in_row() {
     is(client, &row, "unavailable", &model).await;
 
     for (name, more, state, reason) in [
-        ("one", json!({}), "active", ""),
+        ("one", nothing(), "active", ""),
         ("two", json!({"since": moment(-120), "until": moment(-60)}), "expired", "expired at "),
-        ("three", json!({"since": moment(3600)}), "not_yet_valid", "begins at "),
+        ("three", only("since", moment(3600)), "not_yet_valid", "begins at "),
     ] {
         let body = json!({"tenant_id": TENANT, "name": name});
-        let workspace = acme.made("/api/v1/workspaces", "workspace", body).await;
-        let mut body = json!({"principal_id": AGENT, "workspace_id": workspace,
-                              "allowed_actions_json": "[\"ticket.*\"]"});
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let row = acme.made(&format!("{rows}/acts-in"), "acts_in", body).await;
+        let workspace = acme.app.owner().create_workspace(body).await.assert_made("workspace");
+        let body = json!({"principal_id": AGENT, "workspace_id": workspace,
+                              "allowed_actions_json": "[\"ticket.*\"]"})
+        .and(&more);
+        let row = acme.app.owner().create_acts_in(body).await.assert_made("acts_in");
         is(client, &row, state, reason).await;
     }
 }

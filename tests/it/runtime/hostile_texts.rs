@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{asking, demo, simulate::TENANT};
+use crate::support::{Plain, new_policy, only};
 
 /// Returns nested brackets that look like part of a `//` comment. For Cedar, the carriage return
 /// before them ends the comment.
@@ -16,8 +17,7 @@ fn hidden(depth: usize) -> String {
 async fn nested_texts_are_refused_wherever_they_come_in() {
     let (app, client, _) = demo().await;
     let owner = app.owner();
-    let (_, policies) = owner.get("/api/v1/policies").await;
-    let policy = format!("/api/v1/policies/{}", policies["policies"][0]["id"].as_str().unwrap());
+    let (_, policies) = owner.list_policies("").await;
     let refused = |(status, answer): (u16, Value), member: &str| {
         assert_eq!(status, 400, "{answer:#}");
         assert_eq!(answer["details"][0]["field"], member, "{answer:#}");
@@ -28,19 +28,26 @@ async fn nested_texts_are_refused_wherever_they_come_in() {
         let text = hidden(depth);
         let candidate = json!([{"cedar": text}]);
         let body = json!({"request": asking(1.0, "DE"), "candidate_policies": candidate});
-        let simulated = client.post("/v1/decisions:simulate", body).await;
+        let simulated = client.simulate_decision(body).await;
         refused(simulated, "candidate_policies[0].cedar");
         let body = json!({"tenant_id": TENANT, "candidate_policies": candidate});
-        let dry_run = owner.post("/api/v1/policies:impact", body).await;
+        let dry_run = owner.impact_policies(body).await;
         refused(dry_run, "candidate_policies[0].cedar");
-        let body = json!({"tenant_id": TENANT, "regime": "deep", "cedar": text});
-        refused(owner.post("/api/v1/policies", body).await, "cedar");
-        refused(owner.patch(&policy, json!({"cedar": text})).await, "cedar");
-        let (status, said) = owner.post("/api/v1/policies:validate", json!({"cedar": text})).await;
-        assert_eq!((status, &said["valid"]), (200, &json!(false)), "{said:#}");
+        refused(owner.create_policy(new_policy("deep", &text)).await, "cedar");
+        refused(
+            owner
+                .update_policy(
+                    policies["policies"][0]["id"].as_str().unwrap(),
+                    only("cedar", &text),
+                )
+                .await,
+            "cedar",
+        );
+        let (status, said) = owner.validate_policy(only("cedar", &text)).await;
+        assert_eq!((status, said["valid"].as_bool()), (200, Some(false)), "{said:#}");
         let problem = said["problems"][0]["problem"].as_str().unwrap();
         assert!(problem.contains("nests too deep"), "{said:#}");
     }
-    let (status, answer) = client.post("/api/v1/runtime/evaluate", asking(1.0, "DE")).await;
-    assert_eq!((status, &answer["decision"]), (200, &json!("allow")), "{answer:#}");
+    let (status, answer) = client.evaluate(asking(1.0, "DE")).await;
+    assert_eq!((status, answer["decision"].text()), (200, "allow"), "{answer:#}");
 }

@@ -4,7 +4,9 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::{asking, demo};
-use crate::support::Client;
+use crate::support::{
+    AUTHORIZE, Answered, BATCH_EVALUATE, Client, EVALUATE, EVALUATE_DECISION, new_api_key, only,
+};
 
 fn authorizing(delegation: &str) -> Value {
     json!({
@@ -18,7 +20,7 @@ fn authorizing(delegation: &str) -> Value {
 
 async fn authorize(client: &Client, body: Value, key: &str) -> (u16, Value) {
     let headers = [("idempotency-key", key)];
-    client.call("POST", "/v1/runtime/authorize", Some(body), &headers).await
+    client.call("POST", AUTHORIZE, Some(body), &headers).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -47,13 +49,13 @@ async fn a_key_with_another_body_is_refused() {
     let (status, _) = authorize(&client, authorizing(&delegation), "pay-2").await;
     assert_eq!(status, 200);
     let mut other = authorizing(&delegation);
-    other["context"]["amount"] = json!(11);
+    other["context"]["amount"] = 11.into();
     let (status, answer) = authorize(&client, other, "pay-2").await;
     assert_eq!((status, &answer["error"]), (422, &"idempotency_key_reused".into()));
     // The same key in another operation is a different key.
     let headers = [("idempotency-key", "pay-2")];
     let body = Some(asking(5.0, "DE"));
-    let (status, _) = client.call("POST", "/api/v1/runtime/evaluate", body, &headers).await;
+    let (status, _) = client.call("POST", EVALUATE, body, &headers).await;
     assert_eq!(status, 200);
 }
 
@@ -62,8 +64,7 @@ async fn an_allow_is_not_repeated_once_it_is_stopped() {
     let (app, client, delegation) = demo().await;
     let (_, first) = authorize(&client, authorizing(&delegation), "pay-3").await;
     assert_eq!(first["decision"], "allow_with_constraints");
-    let path = format!("/api/v1/delegations/{delegation}/revoke");
-    let (status, _) = app.owner().post(&path, json!({"reason": "lost"})).await;
+    let (status, _) = app.owner().revoke_delegation(&delegation, Some("lost")).await;
     assert_eq!(status, 200);
     let (status, answer) = authorize(&client, authorizing(&delegation), "pay-3").await;
     assert_eq!((status, &answer["error"]), (409, &"decision_stopped".into()), "{answer:#}");
@@ -83,10 +84,10 @@ async fn a_key_is_its_callers_own() {
     };
     let batch = |amount: f64| json!({"requests": [asking(amount, "DE")]});
     for (path, body, other) in [
-        ("/api/v1/runtime/evaluate", bare(5.0), bare(6.0)),
-        ("/v1/runtime/authorize", authorizing(5.0), authorizing(6.0)),
-        ("/v1/decisions/evaluate", bare(5.0), bare(6.0)),
-        ("/v1/decisions:batchEvaluate", batch(5.0), batch(6.0)),
+        (EVALUATE, bare(5.0), bare(6.0)),
+        (AUTHORIZE, authorizing(5.0), authorizing(6.0)),
+        (EVALUATE_DECISION, bare(5.0), bare(6.0)),
+        (BATCH_EVALUATE, batch(5.0), batch(6.0)),
     ] {
         let ask = async |who: &Client, body: &Value, key: &str| {
             let headers = [("idempotency-key", key)];
@@ -109,26 +110,25 @@ async fn a_key_is_its_callers_own() {
     }
     // Each caller reports on its own decision.
     for (who, amount) in [(&client, 7.0), (&stranger, 8.0)] {
-        let (_, made) = who.post("/api/v1/runtime/evaluate", bare(amount)).await;
+        let (_, made) = who.evaluate(bare(amount)).await;
         let path = format!("/v1/decisions/{}:report", made["decision_id"].as_str().unwrap());
         let headers = [("idempotency-key", "1")];
-        let told = Some(json!({"outcome": "executed"}));
-        let (status, answer) = who.call("POST", &path, told, &headers).await;
-        assert_eq!(status, 200, "{answer:#}");
+        let told = Some(only("outcome", "executed"));
+        who.call("POST", &path, told, &headers).await.assert_status(200);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rotated_key_stays_the_same_caller() {
     let (app, _, delegation) = demo().await;
-    let body = json!({"tenant_id": "svc:tenant:acme", "label": "r", "scopes": ["runtime:write"]});
-    let (_, made) = app.owner().post("/api/v1/api-keys", body).await;
+    let (_, made) = app.owner().create_api_key(new_api_key("r", &["runtime:write"])).await;
     let before = app.client(made["secret"].as_str().unwrap());
-    let (status, first) = authorize(&before, authorizing(&delegation), "pay-5").await;
-    assert_eq!(status, 200, "{first:#}");
-    let path = format!("/api/v1/api-keys/{}/rotate", made["api_key"]["id"].as_str().unwrap());
-    let (status, rotated) = app.owner().post(&path, json!({})).await;
-    assert_eq!(status, 200, "{rotated:#}");
+    let first = authorize(&before, authorizing(&delegation), "pay-5").await.assert_status(200);
+    let rotated = app
+        .owner()
+        .rotate_api_key(made["api_key"]["id"].as_str().unwrap())
+        .await
+        .assert_status(200);
     let after = app.client(rotated["secret"].as_str().unwrap());
     assert_eq!(authorize(&before, authorizing(&delegation), "pay-5").await.0, 401);
     assert_eq!(authorize(&after, authorizing(&delegation), "pay-5").await, (200, first));

@@ -8,6 +8,7 @@ use super::{
     asking, demo,
     simulate::{OVER_1000, TENANT, decided, outcome, rows, simulated},
 };
+use crate::support::{Answered, Members, Plain, new_policy, only};
 
 const IMPACT: &str = "/api/v1/policies:impact";
 
@@ -21,9 +22,8 @@ async fn a_change_of_policies_is_run_over_past_decisions() {
     let before = rows(&app).await;
     let owner = app.owner();
     let run = async |more: Value| {
-        let mut body = json!({"tenant_id": TENANT});
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        simulated(&owner, IMPACT, body).await
+        let body = only("tenant_id", TENANT).and(&more);
+        owner.impact_policies(body).await.assert_status(200)
     };
     let forbidden = run(json!({"candidate_policies": [{"cedar": OVER_1000}]})).await;
     let totals = |answer: &Value| {
@@ -43,7 +43,7 @@ async fn a_change_of_policies_is_run_over_past_decisions() {
     let elsewhere = json!({"candidate_policies": [
         {"cedar": "forbid (principal, action, resource);", "applies_to": ["action:report.*"]}]});
     assert_eq!(totals(&run(elsewhere).await), [4, 0, 0]);
-    let (_, policies) = owner.get("/api/v1/policies").await;
+    let (_, policies) = owner.list_policies("").await;
     let threshold = &policies["policies"][0];
     let without = run(json!({"without_policies": [threshold["id"]]})).await;
     assert_eq!(totals(&without), [4, 1, 0], "{without:#}");
@@ -63,15 +63,15 @@ async fn a_change_of_policies_is_run_over_past_decisions() {
     assert_eq!(totals(&run(late).await), [0, 0, 0]);
     let admin = app.client(&app.member_token(TENANT, "admin"));
     let own = json!({"candidate_policies": [{"cedar": OVER_1000}]});
-    let answer = simulated(&admin, "/api/v1/app/policies:impact", own.clone()).await;
+    let answer = admin.impact_policies(own.clone()).await.assert_status(200);
     assert_eq!(totals(&answer), [4, 2, 0]);
     assert_eq!(rows(&app).await, before);
     // Each caller may query only some tenants.
     for (who, path, body, status) in [
-        (&admin, "/api/v1/app/policies:impact", json!({"tenant_id": "svc:tenant:b"}), 400),
+        (&admin, "/api/v1/app/policies:impact", only("tenant_id", "svc:tenant:b"), 400),
         (&owner, IMPACT, own.clone(), 400),
         (&owner, IMPACT, json!({"tenant_id": "svc:tenant:none", "without_policies": ["x"]}), 400),
-        (&owner, IMPACT, json!({"tenant_id": TENANT}), 400),
+        (&owner, IMPACT, only("tenant_id", TENANT), 400),
         (&client, IMPACT, own, 403),
     ] {
         let (found, refused) = who.post(path, body.clone()).await;
@@ -91,11 +91,11 @@ async fn the_findings_are_those_of_a_write() {
     let place = when("context has jurisdiction && context.jurisdiction == \"UK\"");
     let sound = when("principal.class == \"system\"");
     for validation in ["enforce", "warn"] {
-        let setting = json!({"policy_validation": validation});
-        assert_eq!(owner.patch(&format!("/api/v1/tenants/{TENANT}"), setting).await.0, 200);
+        let setting = only("policy_validation", validation);
+        assert_eq!(owner.update_tenant(TENANT, setting).await.0, 200);
         for cedar in [OVER_1000, &unknown, &place, &sound] {
             let body = json!({"tenant_id": TENANT, "cedar": cedar});
-            let (_, write) = owner.post("/api/v1/policies:validate", body).await;
+            let (_, write) = owner.validate_policy(body).await;
             let candidates = json!([{"cedar": sound}, {"cedar": cedar}]);
             let impact = json!({"tenant_id": TENANT, "candidate_policies": candidates});
             let simulation = json!({"decision_id": id, "candidate_policies": candidates});
@@ -104,7 +104,7 @@ async fn the_findings_are_those_of_a_write() {
                 for member in ["problems", "warnings"] {
                     let mut expected = write[member].clone();
                     for one in expected.as_array_mut().unwrap() {
-                        one["field"] = json!("candidate_policies[1].cedar");
+                        one["field"] = "candidate_policies[1].cedar".into();
                     }
                     assert_eq!(said[member], expected, "{validation}, {path}: {cedar}");
                 }
@@ -112,9 +112,9 @@ async fn the_findings_are_those_of_a_write() {
         }
     }
     // Without candidates, both lists are empty.
-    let (_, policies) = owner.get("/api/v1/policies").await;
+    let (_, policies) = owner.list_policies("").await;
     let without = json!({"tenant_id": TENANT, "without_policies": [policies["policies"][0]["id"]]});
-    let said = simulated(&owner, IMPACT, without).await;
+    let said = owner.impact_policies(without).await.assert_status(200);
     assert_eq!((&said["problems"], &said["warnings"]), (&json!([]), &json!([])), "{said:#}");
 }
 
@@ -128,23 +128,20 @@ async fn a_change_is_compared_with_what_is_in_force() {
     let owner = app.owner();
     let cedar = OVER_1000.replace("when { ", "when { context has amount && ");
     let named = json!({"tenant_id": TENANT, "regime": "internal", "name": "Large", "cedar": cedar, "state": "draft"});
-    let (status, made) = owner.post("/api/v1/policies", named).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = owner.create_policy(named).await.assert_status(201);
     let id = made["policy"]["id"].as_str().unwrap();
     let run = async |change: Value, compared_with: Value| {
-        let mut body = json!({"tenant_id": TENANT, "compared_with": compared_with});
-        body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
-        simulated(&owner, IMPACT, body).await
+        let body = json!({"tenant_id": TENANT, "compared_with": compared_with}).and(&change);
+        owner.impact_policies(body).await.assert_status(200)
     };
     let same = json!({"candidate_policies": [{"policy_id": id, "cedar": cedar}]});
-    let without = json!({"without_policies": [id]});
+    let without = only("without_policies", [id]);
     // A draft has no effect in any comparison.
     for word in [json!(null), json!("recorded"), json!("present")] {
         assert_eq!(run(same.clone(), word.clone()).await["changed_total"], 2, "{word}");
         assert_eq!(run(without.clone(), word).await["changed_total"], 0);
     }
-    let (status, active) = owner.post(&format!("/api/v1/policies/{id}/activate"), json!({})).await;
-    assert_eq!(status, 200, "{active:#}");
+    owner.activate_policy(id).await.assert_status(200);
     for word in [json!(null), json!("recorded")] {
         assert_eq!(run(same.clone(), word.clone()).await["changed_total"], 2, "{word}");
         assert_eq!(run(without.clone(), word).await["changed_total"], 0);
@@ -157,26 +154,29 @@ async fn a_change_is_compared_with_what_is_in_force() {
         assert!(outcome(&changed["after"]).0 != "deny", "{changed:#}");
     }
     // An earlier denial by a policy that is now retired does not hide the effect of this change.
-    let frozen = json!({"tenant_id": TENANT, "regime": "internal", "name": "Freeze",
-        "cedar": "@id(\"freeze\")\nforbid (principal, action, resource);"});
-    let (status, freeze) = owner.post("/api/v1/policies", frozen).await;
-    assert_eq!((status, &freeze["policy"]["state"]), (201, &json!("active")), "{freeze:#}");
+    let frozen = new_policy("internal", "@id(\"freeze\")\nforbid (principal, action, resource);")
+        .with("name", "Freeze");
+    let (status, freeze) = owner.create_policy(frozen).await;
+    assert_eq!((status, freeze["policy"]["state"].text()), (201, "active"), "{freeze:#}");
     assert_eq!(decided(&client, asking(1500.0, "DE")).await.1["decision"], "deny");
-    let freeze = format!("/api/v1/policies/{}", freeze["policy"]["id"].as_str().unwrap());
-    assert_eq!(owner.patch(&freeze, json!({"state": "retired"})).await.0, 200);
+    assert_eq!(
+        owner
+            .update_policy(freeze["policy"]["id"].as_str().unwrap(), only("state", "retired"))
+            .await
+            .0,
+        200
+    );
     let weaker = cedar.replace("1000.0", "9000.0");
     let weaker = json!({"candidate_policies": [{"policy_id": id, "cedar": weaker}]});
     assert_eq!(run(weaker, json!("present")).await["changed_total"], 2);
     let added = json!({"candidate_policies": [{"cedar": cedar}]});
     assert_eq!(run(added, json!("present")).await["changed_total"], 0, "already active");
     // A policy past its `effective_until` has no effect.
-    let over = json!({"effective_until": "2020-01-01T00:00:00Z"});
-    let (status, over) = owner.patch(&format!("/api/v1/policies/{id}"), over).await;
-    assert_eq!(status, 200, "{over:#}");
+    let over = only("effective_until", "2020-01-01T00:00:00Z");
+    owner.update_policy(id, over).await.assert_status(200);
     assert_eq!(run(same, json!("present")).await["changed_total"], 3);
     let body = json!({"tenant_id": TENANT, "without_policies": [id], "compared_with": "now"});
-    let (status, refused) = owner.post(IMPACT, body).await;
-    assert_eq!(status, 400, "{refused:#}");
+    owner.impact_policies(body).await.assert_status(400);
 }
 
 /// Tests more decisions than fit on a page. Decisions that can't be reproduced count as
@@ -186,14 +186,13 @@ async fn decisions_that_cannot_be_repeated_are_counted_apart() {
     let (app, client, _) = demo().await;
     let asks: Vec<Value> = (0..60).map(|n| asking(970.0 + f64::from(n), "DE")).collect();
     for _ in 0..2 {
-        let (status, _) =
-            client.post("/v1/decisions:batchEvaluate", json!({"requests": asks})).await;
+        let (status, _) = client.batch_evaluate(only("requests", &asks)).await;
         assert_eq!(status, 200);
     }
     let run = async |last: u32| {
         let body = json!({"tenant_id": TENANT, "last": last,
                           "candidate_policies": [{"cedar": OVER_1000}]});
-        let answer = simulated(&app.owner(), IMPACT, body).await;
+        let answer = app.owner().impact_policies(body).await.assert_status(200);
         ["considered", "changed_total", "unreadable"].map(|name| answer[name].as_u64().unwrap())
     };
     assert_eq!(run(1000).await, [120, 58, 0]);
@@ -213,6 +212,6 @@ async fn decisions_that_cannot_be_repeated_are_counted_apart() {
     app.database.run(spoil).await;
     assert_eq!(run(1000).await, [121, 0, 121]);
     let body = json!({"decision_id": id, "against": "recorded"});
-    let (status, refused) = client.post("/v1/decisions:simulate", body).await;
-    assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("decision_id")));
+    let (status, refused) = client.simulate_decision(body).await;
+    assert_eq!((status, refused["details"][0]["field"].text()), (400, "decision_id"));
 }

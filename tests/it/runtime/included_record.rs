@@ -6,7 +6,9 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
 use super::demo;
-use crate::support::{Client, asking};
+use crate::support::{
+    AUTHORIZE, Answered, BATCH_EVALUATE, Client, EVALUATE, EVALUATE_DECISION, Members, asking, only,
+};
 
 const NONCE: &str = "00112233445566778899aabbccddeeff";
 
@@ -14,13 +16,13 @@ const NONCE: &str = "00112233445566778899aabbccddeeff";
 async fn answers(client: &Client, ask: &Value) -> Vec<Value> {
     let mut authorize = ask.clone();
     let subject = authorize.as_object_mut().unwrap().remove("subject").unwrap();
-    authorize["actor"] = json!({"entity_id": subject});
+    authorize["actor"] = only("entity_id", &subject);
     let mut answers = Vec::new();
     for (path, body) in [
-        ("/api/v1/runtime/evaluate", ask.clone()),
-        ("/v1/runtime/authorize", authorize),
-        ("/v1/decisions/evaluate", ask.clone()),
-        ("/v1/decisions:batchEvaluate", json!({"requests": [ask]})),
+        (EVALUATE, ask.clone()),
+        (AUTHORIZE, authorize),
+        (EVALUATE_DECISION, ask.clone()),
+        (BATCH_EVALUATE, json!({"requests": [ask]})),
     ] {
         let (status, mut answer) = client.post(path, body).await;
         assert_eq!(status, 200, "{path}: {answer:#}");
@@ -57,8 +59,8 @@ async fn every_operation_returns_the_record_on_request() {
         for answer in answers(&client, &ask).await {
             assert_eq!((&answer["record"], &answer["context_salt"]), (&Value::Null, &Value::Null));
         }
-        ask["include_record"] = json!(true);
-        ask["client_nonce"] = json!(NONCE);
+        ask["include_record"] = true.into();
+        ask["client_nonce"] = NONCE.into();
         for answer in answers(&client, &ask).await {
             let record = checked(&answer, &ask["context"]);
             let request = &record["request"];
@@ -66,8 +68,10 @@ async fn every_operation_returns_the_record_on_request() {
             assert!(request.get("include_record").is_none(), "{record:#}");
             assert_ne!(record["nonce"], NONCE, "the service draws its own");
             assert_eq!(record["verdict"]["reason_code"], answer["reason_code"]);
-            let path = format!("/v1/decisions/{}", answer["decision_id"].as_str().unwrap());
-            assert_eq!(client.get(&path).await.1["record"], record);
+            assert_eq!(
+                client.get_decision(answer["decision_id"].as_str().unwrap()).await.1["record"],
+                record
+            );
         }
     }
 }
@@ -76,14 +80,10 @@ async fn every_operation_returns_the_record_on_request() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_repeated_answer_has_the_first_record() {
     let (_app, client, _) = demo().await;
-    let mut ask = asking(1200.0, "DE");
-    ask["include_record"] = json!(true);
-    ask["client_nonce"] = json!(NONCE);
+    let ask = asking(1200.0, "DE").with("include_record", true).with("client_nonce", NONCE);
     let headers = [("idempotency-key", "once")];
-    let call =
-        async |ask: Value| client.call("POST", "/v1/decisions/evaluate", Some(ask), &headers).await;
-    let (status, first) = call(ask.clone()).await;
-    assert_eq!(status, 200, "{first:#}");
+    let call = async |ask: Value| client.call("POST", EVALUATE_DECISION, Some(ask), &headers).await;
+    let first = call(ask.clone()).await.assert_status(200);
     checked(&first, &ask["context"]);
     assert_eq!(call(ask.clone()).await, (200, first));
     for (member, value) in
@@ -102,17 +102,14 @@ async fn another_nonce_is_the_same_question() {
     let (_app, client, _) = demo().await;
     let mut ids = Vec::new();
     for nonce in [json!(NONCE), json!("f".repeat(32)), Value::Null] {
-        let mut ask = asking(25_000.0, "DE");
-        ask["client_nonce"] = nonce;
-        let (_, held) = client.post("/api/v1/runtime/evaluate", ask).await;
+        let (_, held) = client.evaluate(asking(25_000.0, "DE").with("client_nonce", nonce)).await;
         ids.push(held["approval_id"].as_str().unwrap().to_owned());
     }
     assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
     let mut ask = asking(1200.0, "DE");
     for bad in [json!(NONCE.to_uppercase()), json!(&NONCE[1..]), json!(""), json!(7)] {
         ask["client_nonce"] = bad;
-        let (status, refused) = client.post("/api/v1/runtime/evaluate", ask.clone()).await;
-        assert_eq!(status, 400, "{refused:#}");
+        let refused = client.evaluate(ask.clone()).await.assert_status(400);
         assert_eq!(refused["details"][0]["field"], "client_nonce", "{refused:#}");
     }
 }

@@ -3,20 +3,14 @@
 use serde_json::{Value, json};
 
 use super::demo;
-use crate::support::{Client, TestApp, asking};
-
-const TENANT: &str = "svc:tenant:acme";
-const EVALUATE: &str = "/api/v1/runtime/evaluate";
+use crate::support::{Answered, Client, Members, Plain, TENANT, TestApp, asking, new_tool, only};
 
 async fn ask(client: &Client, body: &Value) -> Value {
-    let (status, answer) = client.post(EVALUATE, body.clone()).await;
-    assert_eq!(status, 200, "{answer:#}");
-    answer
+    client.evaluate(body.clone()).await.assert_status(200)
 }
 
 fn tool(schema: &Value) -> Value {
-    json!({"tenant_id": TENANT, "name": "wires", "function_signature": "wire()",
-        "actions": ["payment.execute"], "input_schema": schema})
+    new_tool("wires", "wire()", &["payment.execute"]).with("input_schema", schema)
 }
 
 fn region() -> Value {
@@ -25,8 +19,7 @@ fn region() -> Value {
 }
 
 async fn made(app: &TestApp, schema: &Value) -> Value {
-    let (status, answer) = app.owner().post("/api/v1/tools", tool(schema)).await;
-    assert_eq!(status, 201, "{answer:#}");
+    let answer = app.owner().create_tool(tool(schema)).await.assert_status(201);
     answer["tool"].clone()
 }
 
@@ -42,21 +35,21 @@ async fn a_schema_that_decisions_cannot_check_is_refused_at_its_place() {
     let (app, _, _) = demo().await;
     let owner = app.owner();
     let member = |schema: Value| json!({"type": "object", "properties": {"a": schema}});
-    let path = format!("/api/v1/tools/{}", made(&app, &region()).await["id"].as_str().unwrap());
+    let tool_id = made(&app, &region()).await["id"].as_str().unwrap().to_owned();
     for (schema, place, problem) in [
         (
-            member(json!({"$ref": "https://example.org/a.json"})),
+            member(only("$ref", "https://example.org/a.json")),
             "properties.a.$ref",
             "remote schemas are not fetched",
         ),
         (member(json!({"pattern": "^(?!x)"})), "properties.a.pattern", "look-around"),
-        (member(json!({"type": "text"})), "properties.a.type", "must be one or several of"),
-        (member(json!({"pattern": "a[ab]{500}c"})), "properties.a", "steps for each byte"),
-        (json!({"$ref": "#"}), "", "refers to itself"),
+        (member(only("type", "text")), "properties.a.type", "must be one or several of"),
+        (member(only("pattern", "a[ab]{500}c")), "properties.a", "steps for each byte"),
+        (only("$ref", "#"), "", "refers to itself"),
     ] {
         for (status, refused) in [
-            owner.post("/api/v1/tools", tool(&schema)).await,
-            owner.patch(&path, json!({"input_schema": schema})).await,
+            owner.create_tool(tool(&schema)).await,
+            owner.update_tool(&tool_id, only("input_schema", &schema)).await,
         ] {
             assert_eq!(status, 400, "{refused:#}");
             let detail = &refused["details"][0];
@@ -77,11 +70,10 @@ async fn a_schema_that_decisions_cannot_check_is_refused_at_its_place() {
     ] {
         assert!(told.contains(part), "{told}");
     }
-    let (status, refused) = owner.patch(&path, json!({"input_at": "body"})).await;
-    assert_eq!(status, 400, "{refused:#}");
-    let (_, changed) = owner.patch(&path, json!({"input_at": "arguments"})).await;
+    owner.update_tool(&tool_id, only("input_at", "body")).await.assert_status(400);
+    let (_, changed) = owner.update_tool(&tool_id, only("input_at", "arguments")).await;
     assert_eq!(changed["tool"]["input_at"], "arguments", "{changed:#}");
-    let (_, changed) = owner.patch(&path, json!({"input_at": null})).await;
+    let (_, changed) = owner.update_tool(&tool_id, only("input_at", Value::Null)).await;
     assert_eq!(changed["tool"]["input_at"], "context", "{changed:#}");
 }
 
@@ -96,18 +88,17 @@ async fn what_a_tool_declares_is_asked_of_requests_that_name_none() {
         let found = (&answer["decision"], &answer["reason_code"]);
         assert_eq!(found, (&json!("deny"), &json!("context_invalid")), "{bad}");
     }
-    let (_, found) = app.owner().get(&format!("/api/v1/tools?tenant_id={TENANT}")).await;
+    let (_, found) = app.owner().list_tools(&format!("tenant_id={TENANT}")).await;
     let mut tools = found["tools"].as_array().unwrap().iter();
     let payments = tools.find(|tool| tool["name"] == "payments").unwrap()["id"].clone();
     let mut named = in_region(json!("XX"));
     named["tool_id"] = payments.clone();
     assert_eq!(ask(&client, &named).await["decision"], "allow", "another tool's schema");
     // The types of the fields that policies use are checked, whichever tool is named.
-    named["context"]["region"] = json!(7);
+    named["context"]["region"] = 7.into();
     assert_eq!(ask(&client, &named).await["reason_code"], "context_invalid");
 
-    let mut explained = in_region(json!("a secret"));
-    explained["explain"] = json!(true);
+    let explained = in_region(json!("a secret")).with("explain", true);
     let answer = ask(&client, &explained).await;
     let findings = answer["trace"][0]["findings"].as_array().unwrap();
     let own = findings.iter().find(|finding| finding["check"] == format!("input {id}")).unwrap();
@@ -117,21 +108,20 @@ async fn what_a_tool_declares_is_asked_of_requests_that_name_none() {
 
     let authorize = json!({"actor": {"entity_id": "svc:agent:acme:invoice-bot"}, "action": "payment.execute",
         "purpose": "invoice-settlement", "context": in_region(json!(7))["context"]});
-    let (status, answer) = client.post("/v1/runtime/authorize", authorize).await;
-    assert_eq!((status, &answer["reason_code"]), (200, &json!("context_invalid")), "{answer:#}");
-    let (_, codes) = client.get("/v1/reason-codes").await;
+    let (status, answer) = client.authorize(authorize).await;
+    assert_eq!((status, answer["reason_code"].text()), (200, "context_invalid"), "{answer:#}");
+    let (_, codes) = client.list_reason_codes("").await;
     assert!(codes.to_string().contains("context_invalid"), "{codes:#}");
 
     // A change of the tool's schema takes effect at once.
-    let path = format!("/api/v1/tools/{id}");
-    let (status, _) = app.owner().patch(&path, json!({"input_schema": {"type": "object"}})).await;
+    let (status, _) =
+        app.owner().update_tool(&id, json!({"input_schema": {"type": "object"}})).await;
     assert_eq!(status, 200);
     assert_eq!(ask(&client, &in_region(json!(7))).await["decision"], "allow");
-    let at = json!({"input_schema": region(), "input_at": "arguments"});
-    app.owner().patch(&path, at).await;
+    app.owner().update_tool(&id, json!({"input_schema": region(), "input_at": "arguments"})).await;
     assert_eq!(ask(&client, &in_region(json!("EU"))).await["reason_code"], "context_invalid");
     let mut arguments = asking(1200.0, "DE");
-    arguments["context"]["arguments"] = json!({"region": "EU"});
+    arguments["context"]["arguments"] = only("region", "EU");
     assert_eq!(ask(&client, &arguments).await["decision"], "allow");
 }
 
@@ -140,7 +130,7 @@ async fn what_a_tool_declares_is_asked_of_requests_that_name_none() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stored_declaration_that_cannot_be_read_denies() {
     let (app, client, _) = demo().await;
-    let id = made(&app, &json!({"type": "object"})).await["id"].as_str().unwrap().to_owned();
+    let id = made(&app, &only("type", "object")).await["id"].as_str().unwrap().to_owned();
     assert_eq!(ask(&client, &asking(1200.0, "DE")).await["decision"], "allow");
     let far = r#"{"$ref": "https://example.org/a.json"}"#;
     app.database.run(&format!("UPDATE tools SET input_schema = '{far}' WHERE id = '{id}'")).await;
@@ -155,7 +145,7 @@ async fn a_stored_declaration_that_cannot_be_read_denies() {
         panic!("the request is not denied");
     };
     denied().await;
-    let (status, _) = app.owner().call("DELETE", &format!("/api/v1/tools/{id}"), None, &[]).await;
+    let (status, _) = app.owner().delete_tool(&id).await;
     assert_eq!(status, 200);
     assert_eq!(ask(&client, &asking(1200.0, "DE")).await["decision"], "allow");
     let unread = r#"{"payment.*": {"region": "words"}}"#;
@@ -169,9 +159,8 @@ async fn what_a_tenant_declares_is_asked_of_requests() {
     let (app, client, _) = demo().await;
     let declared =
         json!({"payment.*": {"region": {"type": "string", "required": true}, "rate": "decimal"}});
-    let change = json!({"context_schema": declared});
-    let (status, answer) = app.owner().patch(&format!("/api/v1/tenants/{TENANT}"), change).await;
-    assert_eq!(status, 200, "{answer:#}");
+    let change = only("context_schema", &declared);
+    app.owner().update_tenant(TENANT, change).await.assert_status(200);
     for (region, rate, reason) in [
         (json!("EU"), json!(0.5), "permission_granted"),
         (json!("EU"), Value::Null, "permission_granted"),
@@ -185,6 +174,6 @@ async fn what_a_tenant_declares_is_asked_of_requests() {
         assert_eq!(ask(&client, &question).await["reason_code"], reason, "{question}");
     }
     let mut without = asking(1200.0, "DE");
-    without["context"]["Region"] = json!("EU");
+    without["context"]["Region"] = "EU".into();
     assert_eq!(ask(&client, &without).await["reason_code"], "context_invalid");
 }

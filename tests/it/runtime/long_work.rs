@@ -8,9 +8,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use super::{asking, demo, simulate::TENANT};
-use crate::support::{Client, Limits};
-
-const SIMULATE: &str = "/v1/decisions:simulate";
+use crate::support::{Answered, Client, Limits, Plain, SIMULATE_DECISION, only};
 
 /// Returns a statement with this pattern: a wildcard, this many times `a`, and a `b`.
 fn pattern(run: usize) -> String {
@@ -31,7 +29,7 @@ fn noting(length: usize) -> Value {
 fn heavy() -> Value {
     let one = "forbid(principal, action, resource) when { context has amount && \
                context.amount.greaterThan(decimal(\"1.0\")) };\n";
-    let candidate = json!({"cedar": one.repeat(100)});
+    let candidate = only("cedar", one.repeat(100));
     json!({"request": asking(1.0, "DE"), "candidate_policies": vec![candidate; 20]})
 }
 
@@ -43,23 +41,23 @@ async fn a_pattern_costs_no_more_than_a_decision_may() {
         json!({"request": asking(1.0, "DE"), "candidate_policies": [{"cedar": pattern(512)}]});
     let stored = json!({"tenant_id": TENANT, "regime": "long", "cedar": pattern(512)});
     for (status, answer) in
-        [client.post(SIMULATE, long).await, owner.post("/api/v1/policies", stored).await]
+        [client.simulate_decision(long).await, owner.create_policy(stored).await]
     {
         assert_eq!(status, 400, "{answer:#}");
         assert!(answer["message"].as_str().unwrap().contains("over 512 characters"), "{answer:#}");
     }
     let body = json!({"request": noting(200_000), "candidate_policies": [{"cedar": pattern(511)}]});
-    let (status, answer) = client.post(SIMULATE, body).await;
-    assert_eq!((status, &answer["reason_code"]), (200, &json!("rule_error")), "{answer:#}");
+    let (status, answer) = client.simulate_decision(body).await;
+    assert_eq!((status, answer["reason_code"].text()), (200, "rule_error"), "{answer:#}");
     let told = answer["stages"].to_string();
     assert!(told.contains("would take too long"), "{told}");
     // The same policy, once active, denies long texts as an error and still evaluates short ones.
     let stored = json!({"tenant_id": TENANT, "regime": "long", "cedar": pattern(511)});
-    assert_eq!(owner.post("/api/v1/policies", stored).await.0, 201);
+    assert_eq!(owner.create_policy(stored).await.0, 201);
     for (length, decision, reason) in
         [(200_000, "deny", "rule_error"), (1_000, "allow", "permission_granted")]
     {
-        let (_, answer) = client.post("/api/v1/runtime/evaluate", noting(length)).await;
+        let (_, answer) = client.evaluate(noting(length)).await;
         let found = (&answer["decision"], &answer["reason_code"]);
         assert_eq!(found, (&json!(decision), &json!(reason)), "{answer:#}");
     }
@@ -69,8 +67,8 @@ async fn a_pattern_costs_no_more_than_a_decision_may() {
 async fn decides(client: &Client) {
     for _ in 0..5 {
         let begun = Instant::now();
-        let (status, answer) = client.post("/api/v1/runtime/evaluate", asking(1.0, "DE")).await;
-        assert_eq!((status, &answer["decision"]), (200, &json!("allow")), "{answer:#}");
+        let (status, answer) = client.evaluate(asking(1.0, "DE")).await;
+        assert_eq!((status, answer["decision"].text()), (200, "allow"), "{answer:#}");
         assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
     }
 }
@@ -82,7 +80,7 @@ async fn simulations_wait_in_turn_and_never_keep_decisions_or_other_tenants() {
         .map(|_| {
             let client = app.client(&client.token);
             tokio::spawn(async move {
-                Limits::of_call(&client, "POST", SIMULATE, Some(&heavy()), &[]).await
+                Limits::of_call(&client, "POST", SIMULATE_DECISION, Some(&heavy()), &[]).await
             })
         })
         .collect();
@@ -90,11 +88,10 @@ async fn simulations_wait_in_turn_and_never_keep_decisions_or_other_tenants() {
     decides(&client).await;
     // Another tenant's simulation does not wait behind the long ones.
     let mut other = asking(1.0, "DE");
-    other["subject"] = json!("svc:agent:other:bot");
+    other["subject"] = "svc:agent:other:bot".into();
     let begun = Instant::now();
-    let other = json!({"request": other});
-    let (status, answer) = app.owner().post("/api/v1/decisions:simulate", other).await;
-    assert_eq!((status, &answer["decision"]), (200, &json!("deny")), "{answer:#}");
+    let (status, answer) = app.owner().simulate_decision(only("request", &other)).await;
+    assert_eq!((status, answer["decision"].text()), (200, "deny"), "{answer:#}");
     assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
     // Work is cancelled when its caller disconnects.
     let (answered, waiting): (Vec<_>, Vec<_>) =
@@ -111,8 +108,6 @@ async fn simulations_wait_in_turn_and_never_keep_decisions_or_other_tenants() {
         assert_eq!(shown.policy, policy);
     }
     let begun = Instant::now();
-    let small = json!({"request": asking(1.0, "DE")});
-    let (status, answer) = client.post(SIMULATE, small).await;
-    assert_eq!(status, 200, "{answer:#}");
+    client.simulate_decision(only("request", asking(1.0, "DE"))).await.assert_status(200);
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }

@@ -6,9 +6,7 @@ use prost::Message;
 use serde_json::{Value, json};
 
 use super::demo;
-use crate::support::{Client, TestApp, asking, wire::Caller};
-
-const TENANT: &str = "svc:tenant:acme";
+use crate::support::{Answered, Client, Plain, TENANT, TestApp, asking, only, wire::Caller};
 
 /// Creates a tool that holds payments, and returns its path.
 async fn strict(app: &TestApp) -> String {
@@ -16,8 +14,7 @@ async fn strict(app: &TestApp) -> String {
         "actions": ["payment.execute"], "requires": ["bic"],
         "input_schema": {"type": "object", "properties": {"bic": {"type": "string"}}},
         "action_risk_classification": {"risk_tier": "high"}});
-    let (status, made) = app.owner().post("/api/v1/tools", strict).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = app.owner().create_tool(strict).await.assert_status(201);
     format!("/api/v1/tools/{}", made["tool"]["id"].as_str().unwrap())
 }
 
@@ -29,8 +26,7 @@ fn milder(tool: &Value) -> String {
 }
 
 async fn decision(client: &Client) -> Value {
-    let (status, answer) = client.post("/api/v1/runtime/evaluate", asking(1200.0, "DE")).await;
-    assert_eq!(status, 200, "{answer:#}");
+    let answer = client.evaluate(asking(1200.0, "DE")).await.assert_status(200);
     answer["decision"].clone()
 }
 
@@ -40,16 +36,17 @@ async fn the_end_of_a_binding_tool_says_what_becomes_milder() {
     let path = strict(&app).await;
     assert_eq!(decision(&client).await, "deny");
     let owner = app.owner();
-    let (status, tried) =
-        owner.call("DELETE", &format!("{path}?validate_only=true"), None, &[]).await;
-    assert_eq!(status, 200, "{tried:#}");
+    let tried = owner
+        .call("DELETE", &format!("{path}?validate_only=true"), None, &[])
+        .await
+        .assert_status(200);
     let (_, kept) = owner.get(&path).await;
     assert_eq!(kept["tool"]["state"], "active", "it was only tried");
     assert_eq!(milder(&kept["tool"]), "");
     assert_eq!(decision(&client).await, "deny");
 
     let (status, gone) = owner.call("DELETE", &path, None, &[]).await;
-    assert_eq!((status, &gone["tool"]["state"]), (200, &json!("deprecated")), "{gone:#}");
+    assert_eq!((status, gone["tool"]["state"].text()), (200, "deprecated"), "{gone:#}");
     let told = milder(&gone["tool"]);
     assert_eq!(told, milder(&tried["tool"]), "the preview differs");
     for part in [
@@ -72,27 +69,27 @@ async fn each_loosened_member_is_told_and_a_stricter_one_is_not() {
             json!({"action_risk_classification": {"risk_tier": "limited"}}),
             "risk_tier limited, was high",
         ),
-        (json!({"action_risk_classification": null}), "risk_tier not declared, was high"),
+        (only("action_risk_classification", Value::Null), "risk_tier not declared, was high"),
         (json!({"requires": []}), "no longer requires `bic`"),
-        (json!({"input_schema": null}), "input no longer checked by the schema"),
-        (json!({"actions": ["ticket.close"]}), "`payment.execute`: oversight none, was two_person"),
+        (only("input_schema", Value::Null), "input no longer checked by the schema"),
+        (only("actions", ["ticket.close"]), "`payment.execute`: oversight none, was two_person"),
         (
-            json!({"actions": ["payment.execute", "ticket.close"]}),
+            only("actions", ["payment.execute", "ticket.close"]),
             "requests that name this tool: its callers may also perform `ticket.close`",
         ),
     ] {
-        let (status, tried) =
-            owner.patch(&format!("{path}?validate_only=true"), change.clone()).await;
-        assert_eq!(status, 200, "{tried:#}");
+        let tried = owner
+            .patch(&format!("{path}?validate_only=true"), change.clone())
+            .await
+            .assert_status(200);
         assert!(milder(&tried["tool"]).contains(part), "{change}: {tried:#}");
     }
     for change in [
-        json!({"requires": ["bic", "iban"]}),
+        only("requires", ["bic", "iban"]),
         json!({"action_risk_classification": {"risk_tier": "prohibited"}}),
-        json!({"description": "wires"}),
+        only("description", "wires"),
     ] {
-        let (status, changed) = owner.patch(&path, change.clone()).await;
-        assert_eq!(status, 200, "{changed:#}");
+        let changed = owner.patch(&path, change.clone()).await.assert_status(200);
         assert_eq!(milder(&changed["tool"]), "", "{change}");
     }
     let (_, changed) = owner.patch(&path, json!({"requires": []})).await;
@@ -113,16 +110,15 @@ async fn grpc_says_the_same_and_a_models_lower_tier_is_told() {
 
     let model = json!({"tenant_id": TENANT, "model_provider": "x", "model_family": "y",
                        "version": "1", "risk_tier": "high"});
-    let (status, made) = app.owner().post("/api/v1/models", model).await;
+    let (status, made) = app.owner().create_model(model).await;
     assert_eq!((status, &made["model"]["warnings"]), (201, &json!([])), "{made:#}");
     let path = format!("/api/v1/models/{}", made["model"]["id"].as_str().unwrap());
-    let lower = json!({"risk_tier": "minimal"});
+    let lower = only("risk_tier", "minimal");
     for path in [format!("{path}?validate_only=true"), path.clone()] {
-        let (status, changed) = app.owner().patch(&path, lower.clone()).await;
-        assert_eq!(status, 200, "{changed:#}");
+        let changed = app.owner().patch(&path, lower.clone()).await.assert_status(200);
         let told = milder(&changed["model"]);
         assert_eq!(told, "milder: risk_tier minimal, was high: for requests of 0 agents");
     }
-    let (_, changed) = app.owner().patch(&path, json!({"risk_tier": "unacceptable"})).await;
+    let (_, changed) = app.owner().patch(&path, only("risk_tier", "unacceptable")).await;
     assert_eq!(changed["model"]["warnings"], json!([]), "{changed:#}");
 }

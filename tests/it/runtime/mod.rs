@@ -19,6 +19,7 @@ mod impact;
 mod included_record;
 mod input;
 mod inspected;
+mod later_release;
 mod lists;
 mod long_work;
 mod loosened;
@@ -51,7 +52,7 @@ mod withdrawals;
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::support::{Client, TestApp, asking, redacted};
+use crate::support::{Answered, Client, Members, TestApp, asking, only, redacted};
 
 /// Starts the demonstration tenant. Returns a client with an API key, and the delegation's id.
 async fn demo() -> (TestApp, Client, String) {
@@ -67,8 +68,7 @@ async fn the_three_requests_of_the_banner() {
     for (name, amount, place) in
         [("allowed", 1200.0, "DE"), ("held", 25_000.0, "DE"), ("denied", 1200.0, "US")]
     {
-        let (status, answer) = client.post("/api/v1/runtime/evaluate", asking(amount, place)).await;
-        assert_eq!(status, 200, "{answer:#}");
+        let answer = client.evaluate(asking(amount, place)).await.assert_status(200);
         assert_snapshot!(name, redacted(answer));
     }
 }
@@ -77,7 +77,7 @@ async fn the_three_requests_of_the_banner() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_held_question_waits_for_one_approval() {
     let (_app, client, _) = demo().await;
-    let asked = (0..8).map(|_| client.post("/api/v1/runtime/evaluate", asking(25_000.0, "DE")));
+    let asked = (0..8).map(|_| client.evaluate(asking(25_000.0, "DE")));
     let answers = futures_util::future::join_all(asked).await;
     let first = &answers[0].1;
     for (status, answer) in &answers {
@@ -86,10 +86,10 @@ async fn a_held_question_waits_for_one_approval() {
         let same = answer["decision_id"] == first["decision_id"];
         assert_eq!(same, std::ptr::eq(answer, first));
     }
-    let (_, other) = client.post("/api/v1/runtime/evaluate", asking(25_001.0, "DE")).await;
+    let (_, other) = client.evaluate(asking(25_001.0, "DE")).await;
     assert_ne!(other["approval_id"], first["approval_id"]);
     let id = first["decision_id"].as_str().unwrap();
-    let (_, found) = client.get(&format!("/v1/decisions/{id}")).await;
+    let (_, found) = client.get_decision(id).await;
     assert_eq!(found["approval_state"], "pending", "{found:#}");
 }
 
@@ -97,14 +97,12 @@ async fn a_held_question_waits_for_one_approval() {
 async fn a_batch_answers_in_order_and_each_fails_alone() {
     let (_app, client, delegation) = demo().await;
     let mut bad = asking(1.0, "DE");
-    bad["context"]["amount"] = json!(0.000_01);
-    let mut named = asking(3.0, "DE");
-    named["delegation_id"] = json!(delegation);
+    bad["context"]["amount"] = 0.000_01.into();
+    let named = asking(3.0, "DE").with("delegation_id", &delegation);
     let requests = json!({"requests": [asking(1.0, "DE"), bad, asking(2.0, "US"), named]});
-    let (status, answer) = client.post("/v1/decisions:batchEvaluate", requests).await;
-    assert_eq!(status, 200, "{answer:#}");
+    let answer = client.batch_evaluate(requests).await.assert_status(200);
     assert_snapshot!("batch", redacted(answer));
-    let (status, _) = client.post("/v1/decisions:batchEvaluate", json!({"requests": []})).await;
+    let (status, _) = client.batch_evaluate(json!({"requests": []})).await;
     assert_eq!(status, 400);
 }
 
@@ -112,13 +110,13 @@ async fn a_batch_answers_in_order_and_each_fails_alone() {
 async fn a_caller_may_ask_for_authority_as_recent_as_it_knows() {
     let (_app, client, _) = demo().await;
     let mut ask = asking(1.0, "DE");
-    let (_, answer) = client.post("/api/v1/runtime/evaluate", ask.clone()).await;
+    let (_, answer) = client.evaluate(ask.clone()).await;
     let revision = answer["authority_revision"].as_u64().unwrap();
     ask["at_least_revision"] = revision.into();
-    let (status, _) = client.post("/api/v1/runtime/evaluate", ask.clone()).await;
+    let (status, _) = client.evaluate(ask.clone()).await;
     assert_eq!(status, 200);
     ask["at_least_revision"] = (revision + 1000).into();
-    let (status, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
+    let (status, answer) = client.evaluate(ask).await;
     assert_eq!((status, &answer["error"]), (400, &"invalid_request".into()), "{answer:#}");
     assert_eq!(answer["details"][0]["field"], "at_least_revision", "{answer:#}");
 }
@@ -126,9 +124,7 @@ async fn a_caller_may_ask_for_authority_as_recent_as_it_knows() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn explain_shows_every_stage() {
     let (_app, client, _) = demo().await;
-    let mut ask = asking(25_000.0, "DE");
-    ask["explain"] = true.into();
-    let (_, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
+    let (_, answer) = client.evaluate(asking(25_000.0, "DE").with("explain", true)).await;
     assert_snapshot!("explained", redacted(answer));
 }
 
@@ -136,11 +132,9 @@ async fn explain_shows_every_stage() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_suspended_tenant_stops_at_once() {
     let (app, client, _) = demo().await;
-    let suspended = json!({"state": "suspended"});
-    let (status, answer) = app.owner().patch("/api/v1/tenants/acme", suspended).await;
-    assert_eq!(status, 200, "{answer:#}");
-    let (status, _) = client.post("/api/v1/runtime/evaluate", asking(1.0, "DE")).await;
+    app.owner().update_tenant("acme", only("state", "suspended")).await.assert_status(200);
+    let (status, _) = client.evaluate(asking(1.0, "DE")).await;
     assert!(status == 401 || status == 403, "{status}");
-    let (_, answer) = app.owner().post("/api/v1/runtime/evaluate", asking(1.0, "DE")).await;
+    let (_, answer) = app.owner().evaluate(asking(1.0, "DE")).await;
     assert_eq!(answer["reason_code"], "tenant_inactive", "{answer:#}");
 }

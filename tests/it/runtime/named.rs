@@ -15,7 +15,9 @@ use super::{
     demo,
     questions::{TENANT, approver, held, read},
 };
-use crate::support::{TestApp, asking, wire::Caller};
+use crate::support::{
+    Members, Plain, TestApp, asking, new_purpose, new_stop, new_tenant, wire::Caller,
+};
 
 /// Returns the demonstration's record with this value of a member.
 async fn record(app: &TestApp, kind: &str, member: &str, value: &str) -> Value {
@@ -29,9 +31,7 @@ async fn approvers_read_a_tool_and_a_purpose_only_with_the_approval() {
     let (app, client, _) = demo().await;
     let tool = record(&app, "tools", "name", "payments").await;
     let purpose = record(&app, "purposes", "slug", "invoice-settlement").await;
-    let mut ask = asking(25_000.0, "DE");
-    ask["tool_id"] = tool["id"].clone();
-    let id = held(&client, &ask).await;
+    let id = held(&client, &asking(25_000.0, "DE").with("tool_id", &tool["id"])).await;
     let owner = Caller::owner(&app);
     for (role, reads) in [("approver", false), ("legal", false), ("admin", true), ("auditor", true)]
     {
@@ -43,7 +43,7 @@ async fn approvers_read_a_tool_and_a_purpose_only_with_the_approval() {
         let declared = json!({"id": purpose["id"], "slug": "invoice-settlement",
                               "name": purpose["name"], "description": purpose["description"]});
         assert_eq!(shown["purpose"], declared, "{role}: {shown:#}");
-        let (_, list) = person.get("/api/v1/app/approvals?state=pending").await;
+        let (_, list) = person.list_approvals("state=pending").await;
         assert_eq!(list["approvals"][0]["tool"], named, "{role}: {list:#}");
         let caller = owner.with(Some(&app.member_token(TENANT, role)));
         for (kind, service, record) in [
@@ -73,9 +73,9 @@ async fn approvers_read_a_tool_and_a_purpose_only_with_the_approval() {
 
 /// Reads a record as an entity, over REST and gRPC. Returns the names of the shown fields.
 async fn shown(app: &TestApp, token: &str, id: &str) -> BTreeSet<String> {
-    let (status, entity) = app.client(token).get(&format!("/v1/entities/{id}")).await;
-    assert_eq!((status, &entity["entity_id"]), (200, &json!(id)), "{entity:#}");
-    assert_eq!(entity["record"]["id"], json!(id), "{entity:#}");
+    let (status, entity) = app.client(token).get_entity(id).await;
+    assert_eq!((status, entity["entity_id"].text()), (200, id), "{entity:#}");
+    assert_eq!(entity["record"]["id"], id, "{entity:#}");
     let over_rest: BTreeSet<_> = entity["record"].as_object().unwrap().keys().cloned().collect();
     let request = GetEntityRequest { entity_id: id.to_owned(), as_of: None }.encode_to_vec();
     let rpc = "/authority.runtime.v1.AuthorityService/GetEntity";
@@ -91,11 +91,11 @@ async fn an_entity_shows_a_person_no_more_than_the_records_own_operation() {
     let (app, _, delegation) = demo().await;
     let id = |record: &Value| record["id"].as_str().unwrap().to_owned();
     let agent = "svc:agent:acme:support-bot";
-    let stop = json!({"tenant_id": TENANT, "actor_id": agent, "reason": "test"});
-    let (_, stop) = app.owner().post("/api/v1/stop-signals", stop).await;
+    let stop = new_stop(agent, "test");
+    let (_, stop) = app.owner().create_stop_signal(stop).await;
     let quarantine = json!({"tenant_id": TENANT, "action": "ledger.*", "reason": "test"});
-    let (_, quarantine) = app.owner().post("/api/v1/quarantines", quarantine).await;
-    let (_, policies) = app.owner().get(&format!("/api/v1/policies?tenant_id={TENANT}")).await;
+    let (_, quarantine) = app.owner().create_quarantine(quarantine).await;
+    let (_, policies) = app.owner().list_policies(&format!("tenant_id={TENANT}")).await;
     // A record of each kind that people of a tenant can read by id, and a field of it.
     let records = [
         ("tools", id(&record(&app, "tools", "name", "payments").await), "actions"),
@@ -138,17 +138,16 @@ async fn an_entity_shows_a_person_no_more_than_the_records_own_operation() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_approval_names_the_purpose_of_its_own_tenant_as_it_is_now() {
     let (app, client, _) = demo().await;
-    let other = json!({"name": "Other", "slug": "other"});
-    assert_eq!(app.owner().post("/api/v1/tenants", other).await.0, 201);
-    let foreign = json!({"tenant_id": "svc:tenant:other", "slug": "invoice-settlement",
-                         "name": "Of another tenant", "allowed_actions": ["payment.*"]});
-    assert_eq!(app.owner().post("/api/v1/purposes", foreign).await.0, 201);
+    let other = new_tenant("Other", "other");
+    assert_eq!(app.owner().create_tenant(other).await.0, 201);
+    let foreign = new_purpose("invoice-settlement", "Of another tenant", &["payment.*"])
+        .with("tenant_id", "svc:tenant:other");
+    assert_eq!(app.owner().create_purpose(foreign).await.0, 201);
     let id = held(&client, &asking(25_000.0, "DE")).await;
     let purpose = record(&app, "purposes", "slug", "invoice-settlement").await;
-    let path = format!("/api/v1/purposes/{}", purpose["id"].as_str().unwrap());
     let change = json!({"name": "Settle invoices", "description": "Ordered goods only."});
-    assert_eq!(app.owner().patch(&path, change).await.0, 200);
-    let (_, by_owner) = app.owner().get(&format!("/api/v1/approvals/{id}")).await;
+    assert_eq!(app.owner().update_purpose(purpose["id"].as_str().unwrap(), change).await.0, 200);
+    let (_, by_owner) = app.owner().get_approval(&id).await;
     let by_approver = read(&approver(&app), &id).await;
     for shown in [&by_owner["approval"], &by_approver] {
         let named = json!({"id": purpose["id"], "slug": "invoice-settlement",

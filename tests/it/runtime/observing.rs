@@ -13,19 +13,16 @@ use super::{
     simulate::{OVER_1000, TENANT, decided, outcome},
 };
 use crate::{
-    evidence::{published, sealed},
-    support::{TestApp, asking},
+    evidence::{golden, published, sealed},
+    support::{Answered, Members, Plain, TestApp, asking, new_policy, nothing, only},
 };
 
 /// Creates a policy with this text, which observes. Returns its path.
 async fn observing(app: &TestApp, cedar: &str) -> String {
-    let body = json!({"tenant_id": TENANT, "regime": "own", "name": "Large payments",
-        "cedar": cedar, "state": "draft"});
-    let (status, made) = app.owner().post("/api/v1/policies", body).await;
-    assert_eq!(status, 201, "{made:#}");
+    let body = new_policy("own", cedar).with("name", "Large payments").with("state", "draft");
+    let made = app.owner().create_policy(body).await.assert_status(201);
     let path = format!("/api/v1/policies/{}", made["policy"]["id"].as_str().unwrap());
-    let (status, observing) = app.owner().post(&format!("{path}/observe"), json!({})).await;
-    assert_eq!(status, 200, "{observing:#}");
+    app.owner().post(&format!("{path}/observe"), nothing()).await.assert_status(200);
     path
 }
 
@@ -34,8 +31,7 @@ fn guarded() -> String {
 }
 
 async fn inspected(app: &TestApp, id: &str) -> Value {
-    let (status, found) = app.owner().get(&format!("/api/v1/decisions/{id}")).await;
-    assert_eq!(status, 200, "{found:#}");
+    let found = app.owner().inspect_decision(id).await.assert_status(200);
     found["decision"].clone()
 }
 
@@ -74,11 +70,8 @@ fn seen(answer: &Value) -> Value {
 async fn a_decision_is_the_same_and_its_trace_shows_what_it_would_have_been() {
     let (app, client, _) = demo().await;
     let questions = || {
-        [(500.0, "DE"), (1200.0, "DE"), (25_000.0, "DE"), (1200.0, "US")].map(|(amount, place)| {
-            let mut ask = asking(amount, place);
-            ask["explain"] = true.into();
-            ask
-        })
+        [(500.0, "DE"), (1200.0, "DE"), (25_000.0, "DE"), (1200.0, "US")]
+            .map(|(amount, place)| asking(amount, place).with("explain", true))
     };
     let mut before = Vec::new();
     for ask in questions() {
@@ -94,9 +87,9 @@ async fn a_decision_is_the_same_and_its_trace_shows_what_it_would_have_been() {
         let shown = inspected(&app, &decision).await;
         let findings = observed(&shown);
         let [finding] = &findings[..] else { panic!("{shown:#}") };
-        assert_eq!((&finding["outcome"], &finding["id"]), (&json!("pass"), &json!(id)));
+        assert_eq!((finding["outcome"].text(), &finding["id"]), ("pass", &json!(id)));
         let observed = &finding["observed"];
-        assert_eq!((&observed["policy_id"], &observed["version"]), (&json!(id), &json!(1)));
+        assert_eq!((&observed["policy_id"], observed["version"].number()), (&json!(id), 1));
         found.push((
             outcome(observed).0.to_owned(),
             outcome(observed).1.to_owned(),
@@ -127,18 +120,17 @@ async fn decisions_are_counted_once_by_what_they_would_have_been() {
     assert_eq!(counts(&app, &path).await, [2, 0, 2, 2]);
     assert_eq!(counts(&app, &path).await, [2, 0, 2, 2]);
     // After its end, the counts are kept with the version.
-    let (status, ended) = app.owner().post(&format!("{path}/unobserve"), json!({})).await;
+    let (status, ended) = app.owner().post(&format!("{path}/unobserve"), nothing()).await;
     assert_eq!((status, &ended["policy"]["observation"]), (200, &json!(null)), "{ended:#}");
     let (decision, _) = decided(&client, asking(1200.0, "DE")).await;
     assert_eq!(observed(&inspected(&app, &decision).await), [json!(null); 0]);
     let (_, versions) = app.owner().get(&format!("{path}/versions")).await;
     let kept = &versions["versions"][0]["observation"];
-    assert_eq!((&kept["would_deny"], &kept["would_change"]), (&json!(2), &json!(2)), "{kept:#}");
+    assert_eq!((kept["would_deny"].number(), kept["would_change"].number()), (2, 2), "{kept:#}");
     // A new observation of the same version begins at zero.
-    let (status, again) = app.owner().post(&format!("{path}/observe"), json!({})).await;
-    assert_eq!(status, 200, "{again:#}");
+    let again = app.owner().post(&format!("{path}/observe"), nothing()).await.assert_status(200);
     let observation = &again["policy"]["observation"];
-    assert_eq!((&observation["would_deny"], &observation["would_change"]), (&json!(0), &json!(0)));
+    assert_eq!((observation["would_deny"].number(), observation["would_change"].number()), (0, 0));
 }
 
 /// Refuses to store counts.
@@ -205,8 +197,7 @@ async fn an_observation_without_decisions_is_counted_and_not_written() {
     app.database.run(&REFUSE.replace("UPDATE OF would_allow", "UPDATE")).await;
     assert_eq!(counts(&app, &path).await, [0, 0, 0, 0]);
     app.database.run("DROP TRIGGER refuse ON policy_observations").await;
-    let (status, ended) = app.owner().post(&format!("{path}/unobserve"), json!({})).await;
-    assert_eq!(status, 200, "{ended:#}");
+    app.owner().post(&format!("{path}/unobserve"), nothing()).await.assert_status(200);
     let (_, versions) = app.owner().get(&format!("{path}/versions")).await;
     let kept = &versions["versions"][0]["observation"];
     assert_eq!(kept["counted_until"], kept["ended_at"], "{kept:#}");
@@ -217,26 +208,25 @@ async fn an_observation_without_decisions_is_counted_and_not_written() {
 async fn a_newer_version_is_observed_in_the_place_of_the_active_one() {
     let (app, client, _) = demo().await;
     let owner = app.owner();
-    let (_, policies) = owner.get("/api/v1/policies").await;
+    let (_, policies) = owner.list_policies("").await;
     let threshold = &policies["policies"][0];
     let path = format!("/api/v1/policies/{}", threshold["id"].as_str().unwrap());
     let higher = threshold["cedar"].as_str().unwrap().replace("10000.00", "30000.00");
-    assert_eq!(owner.patch(&path, json!({"cedar": higher})).await.0, 200);
-    let (status, observing) = owner.post(&format!("{path}/observe"), json!({"version": 2})).await;
-    assert_eq!(status, 200, "{observing:#}");
+    assert_eq!(owner.patch(&path, only("cedar", &higher)).await.0, 200);
+    owner.post(&format!("{path}/observe"), only("version", 2)).await.assert_status(200);
     let (decision, held) = decided(&client, asking(25_000.0, "DE")).await;
     assert_eq!(outcome(&held), ("require_approval", "approval_threshold_breach"), "{held:#}");
     let shown = inspected(&app, &decision).await;
     let finding = &observed(&shown)[0]["observed"];
     assert_eq!(outcome(finding), ("allow_with_constraints", "permission_granted"), "{shown:#}");
-    assert_eq!(finding["would_change"], json!(true));
+    assert_eq!(finding["would_change"], true);
     // It is also observed where only the active version could match.
     let elsewhere = "forbid (principal, action == Svc::Action::\"report.read\", resource);";
-    assert_eq!(owner.patch(&path, json!({"cedar": elsewhere})).await.0, 200);
-    assert_eq!(owner.post(&format!("{path}/observe"), json!({"version": 3})).await.0, 200);
+    assert_eq!(owner.patch(&path, only("cedar", elsewhere)).await.0, 200);
+    assert_eq!(owner.post(&format!("{path}/observe"), only("version", 3)).await.0, 200);
     let (decision, _) = decided(&client, asking(25_000.0, "DE")).await;
     let shown = inspected(&app, &decision).await;
-    assert_eq!(observed(&shown)[0]["observed"]["would_change"], json!(true), "{shown:#}");
+    assert_eq!(observed(&shown)[0]["observed"]["would_change"], true, "{shown:#}");
     assert_eq!(counts(&app, &path).await, [1, 0, 0, 1]);
 }
 
@@ -248,8 +238,7 @@ async fn sealed_decisions_replay_and_their_bundles_have_the_observing_text() {
     let reader = app.client(&app.api_key(TENANT, &scopes).await);
     let (decision, _) = decided(&client, asking(1200.0, "DE")).await;
     sealed(&reader, &decision).await;
-    let (status, bundle) =
-        reader.text("GET", &format!("/v1/evidence/{decision}?bundle=true"), None).await;
+    let (status, bundle) = reader.evidence_text(&decision, "bundle=true").await;
     assert_eq!(status, 200, "{bundle}");
     let trust = Trust { keys: Some(published(&reader).await), log_key: None };
     assert_eq!(verify(bundle.as_bytes(), &trust), Ok(Valid::Trusted));
@@ -258,18 +247,22 @@ async fn sealed_decisions_replay_and_their_bundles_have_the_observing_text() {
     let index = parsed["pack"]["record"]["facts_index"].as_array().unwrap();
     let named = index.iter().filter(|read| read["kind"] == "observing_policy").count();
     assert_eq!(named, 1, "{index:#?}");
-    let body = json!({"decision_id": decision});
-    let (status, proof) = app.owner().post("/v1/replay/proof", body).await;
-    assert_eq!((status, &proof["result"]), (200, &json!("match")), "{proof:#}");
+    let (status, proof) = app.owner().mint_replay_proof(only("decision_id", &decision)).await;
+    assert_eq!((status, proof["result"].text()), (200, "match"), "{proof:#}");
+    // The observing version would deny the first decision, and would not change the second one.
+    let (unchanged, _) = decided(&client, asking(500.0, "DE")).await;
+    for (id, name) in [(&decision, "observing-1"), (&unchanged, "observing-2")] {
+        let bundle = golden::replays(&app, id, name).await;
+        assert!(bundle.contains("no-large-payments"), "{name}: {bundle}");
+    }
 }
 
 /// A statement that fails would deny. While it observes, it has no effect.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn neither_an_error_nor_the_tenants_clock_reaches_the_decision() {
     let (app, client, _) = demo().await;
-    let tenant = format!("/api/v1/tenants/{TENANT}");
     let loose = json!({"policy_validation": "warn", "time_zone": "Europe/Berlin"});
-    assert_eq!(app.owner().patch(&tenant, loose).await.0, 200);
+    assert_eq!(app.owner().update_tenant(TENANT, loose).await.0, 200);
     let failing = observing(
         &app,
         "forbid (principal, action, resource) when { context.input.nowhere == \"x\" };",
@@ -294,12 +287,11 @@ async fn neither_an_error_nor_the_tenants_clock_reaches_the_decision() {
 async fn a_simulation_shows_it_and_is_not_counted() {
     let (app, _, _) = demo().await;
     let path = observing(&app, &guarded()).await;
-    let body = json!({"request": asking(1200.0, "DE")});
-    let (status, simulated) = app.owner().post("/api/v1/decisions:simulate", body).await;
-    assert_eq!(status, 200, "{simulated:#}");
+    let body = only("request", asking(1200.0, "DE"));
+    let simulated = app.owner().simulate_decision(body).await.assert_status(200);
     assert_eq!(outcome(&simulated), ("allow_with_constraints", "permission_granted"));
-    let trace = json!({"trace": simulated["stages"]});
-    assert_eq!(observed(&trace)[0]["observed"]["decision"], json!("deny"), "{simulated:#}");
+    let trace = only("trace", &simulated["stages"]);
+    assert_eq!(observed(&trace)[0]["observed"]["decision"], "deny", "{simulated:#}");
     assert_eq!(counts(&app, &path).await, [0, 0, 0, 0]);
 }
 
@@ -309,13 +301,11 @@ async fn an_api_keys_simulation_does_not_show_it() {
     let (app, _, _) = demo().await;
     observing(&app, &guarded()).await;
     let reader = app.client(&app.api_key(TENANT, &["runtime:read"]).await);
-    let mut ask = asking(1200.0, "DE");
-    ask["explain"] = true.into();
-    let (status, simulated) = reader.post("/v1/decisions:simulate", json!({"request": ask})).await;
-    assert_eq!(status, 200, "{simulated:#}");
+    let ask = asking(1200.0, "DE").with("explain", true);
+    let simulated = reader.simulate_decision(only("request", &ask)).await.assert_status(200);
     assert_eq!(outcome(&simulated), ("allow_with_constraints", "permission_granted"));
     assert!(!simulated["stages"].as_array().unwrap().is_empty(), "{simulated:#}");
-    assert_eq!(observed(&json!({"trace": simulated["stages"]})), [json!(null); 0], "{simulated:#}");
+    assert_eq!(observed(&only("trace", &simulated["stages"])), [json!(null); 0], "{simulated:#}");
 }
 
 /// An erased context can't be evaluated.

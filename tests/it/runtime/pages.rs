@@ -5,9 +5,8 @@ use authority_model::proto::registry::{ListToolsRequest, ListToolsResponse};
 use prost::Message;
 use serde_json::{Value, json};
 
-use crate::support::{Client, TestApp, wire::Caller};
+use crate::support::{Client, TENANT, TestApp, only, wire::Caller};
 
-const TENANT: &str = "svc:tenant:acme";
 /// The largest size of a page in bytes, encoded for gRPC. Clients accept twice as much.
 const LARGEST: usize = (2 << 20) + 4096;
 
@@ -19,7 +18,7 @@ fn schema(mark: usize) -> Value {
 async fn tool(owner: &Client, number: usize) -> String {
     let tool = json!({"tenant_id": TENANT, "name": format!("t{number}"), "function_signature": "f()",
                       "input_schema": schema(number)});
-    let (status, made) = owner.post("/api/v1/tools", tool).await;
+    let (status, made) = owner.create_tool(tool).await;
     assert_eq!(status, 201, "{made}");
     made["tool"]["id"].as_str().unwrap().to_owned()
 }
@@ -82,8 +81,8 @@ async fn a_page_of_large_versions_is_one_that_clients_take() {
     let owner = app.owner();
     let id = tool(&owner, 0).await;
     for number in 1..24 {
-        let change = json!({"input_schema": schema(number)});
-        let (status, changed) = owner.patch(&format!("/api/v1/tools/{id}"), change).await;
+        let change = only("input_schema", schema(number));
+        let (status, changed) = owner.update_tool(&id, change).await;
         assert_eq!(status, 200, "{changed}");
     }
     let (found, count) = pages(&owner, &format!("/api/v1/entities/{id}/history"), "versions").await;
@@ -105,12 +104,11 @@ async fn a_page_of_large_versions_is_one_that_clients_take() {
         format!("@id(\"v{number}\")\n{rule}\n//{}", "x".repeat(60_000))
     };
     let policy = json!({"tenant_id": TENANT, "regime": "x", "cedar": text(0), "state": "draft"});
-    let (status, made) = owner.post("/api/v1/policies", policy).await;
+    let (status, made) = owner.create_policy(policy).await;
     assert_eq!(status, 201, "{made}");
     let id = made["policy"]["id"].as_str().unwrap().to_owned();
     for number in 1..45 {
-        let change = json!({"cedar": text(number)});
-        let (status, changed) = owner.patch(&format!("/api/v1/policies/{id}"), change).await;
+        let (status, changed) = owner.update_policy(&id, only("cedar", text(number))).await;
         assert_eq!(status, 200, "{changed}");
     }
     let (found, count) =

@@ -6,7 +6,7 @@ use super::{
     demo,
     questions::{TENANT, act, approver, held, read},
 };
-use crate::support::{Client, TestApp, asking};
+use crate::support::{Answered, Client, Members, Plain, TestApp, asking, new_tool, nothing, only};
 
 fn paying(context: &Value) -> Value {
     let mut ask = asking(25_000.0, "DE");
@@ -17,15 +17,14 @@ fn paying(context: &Value) -> Value {
 
 /// The path of the demonstration's tool for payments.
 async fn tool(app: &TestApp) -> String {
-    let (_, tools) = app.owner().get("/api/v1/tools").await;
+    let (_, tools) = app.owner().list_tools("").await;
     let tools = tools["tools"].as_array().unwrap();
     let tool = tools.iter().find(|tool| tool["name"] == "payments").unwrap();
     format!("/api/v1/tools/{}", tool["id"].as_str().unwrap())
 }
 
 async fn declare(app: &TestApp, body: Value) {
-    let (status, answer) = app.owner().patch(&tool(app).await, body).await;
-    assert_eq!(status, 200, "{answer:#}");
+    app.owner().patch(&tool(app).await, body).await.assert_status(200);
 }
 
 fn facts(shown: &Value) -> Vec<(&str, &str)> {
@@ -79,53 +78,49 @@ async fn a_request_reads_as_its_tool_declares_for_everybody_who_may_see_it() {
         ]
     );
     assert_eq!(presentation["facts"][1]["role"], "account");
-    assert_eq!(presentation["lists"][0]["columns"], json!(["Text", "Quantity", "Net"]));
-    assert_eq!(presentation["lists"][0]["rows"][0]["cells"], json!(["Pipes", "", "5"]));
+    assert_eq!(presentation["lists"][0]["columns"].texts(), ["Text", "Quantity", "Net"]);
+    assert_eq!(presentation["lists"][0]["rows"][0]["cells"].texts(), ["Pipes", "", "5"]);
     assert_eq!(presentation["agent_words"][0]["value"], "urgent");
     assert_eq!(presentation["not_shown"], 1, "the centre: {presentation:#}");
     for role in ["approver", "legal", "admin", "auditor"] {
         let person = app.person(TENANT, role, "ann@example.org");
-        let (_, list) = person.get("/api/v1/app/approvals").await;
+        let (_, list) = person.list_approvals("").await;
         for member in ["presentation", "presentation_version"] {
             assert_eq!(list["approvals"][0][member], shown[member], "{role}");
             assert_eq!(read(&person, &id).await[member], shown[member], "{role}");
         }
     }
-    let (status, acted) = act(&approver(&app), &id, "approve", json!({})).await;
+    let (status, acted) = act(&approver(&app), &id, "approve", nothing()).await;
     assert_eq!((status, &acted["presentation"]), (200, presentation));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_act_on_another_presentation_is_refused() {
     let (app, client, _) = demo().await;
-    let first = asked(&app, &client, &json!({"payee": "A"})).await;
+    let first = asked(&app, &client, &only("payee", "A")).await;
     let ann = approver(&app);
     let version = first["presentation_version"].clone();
     // Notes of the tool are not part of what people see.
-    declare(&app, json!({"notes": "reviewed"})).await;
+    declare(&app, only("notes", "reviewed")).await;
     assert_eq!(read(&ann, id(&first)).await["presentation_version"], version);
     declare(&app, json!({"presentation": {"title": "Send {amount}"}})).await;
     let now = read(&ann, id(&first)).await;
     assert_ne!(now["presentation_version"], version);
     assert_eq!(now["request_digest"], first["request_digest"]);
     for (verb, body) in [
-        ("approve", json!({"presentation_version": version})),
+        ("approve", only("presentation_version", &version)),
         ("decline", json!({"presentation_version": version, "reason": "no"})),
     ] {
         let (status, refused) = act(&ann, id(&first), verb, body).await;
-        assert_eq!(
-            (status, &refused["error"]),
-            (409, &json!("presentation_differs")),
-            "{refused:#}"
-        );
+        assert_eq!((status, refused["error"].text()), (409, "presentation_differs"), "{refused:#}");
     }
     let pending = read(&ann, id(&first)).await;
-    assert_eq!((&pending["state"], &pending["acts"]), (&json!("pending"), &json!([])));
-    let body = json!({"presentation_version": now["presentation_version"]});
+    assert_eq!((pending["state"].text(), &pending["acts"]), ("pending", &json!([])));
+    let body = only("presentation_version", &now["presentation_version"]);
     assert_eq!(act(&ann, id(&first), "approve", body).await.0, 200);
     // Without a version, the act is on the request alone.
-    let second = asked(&app, &client, &json!({"payee": "B"})).await;
-    let body = json!({"request_digest": second["request_digest"]});
+    let second = asked(&app, &client, &only("payee", "B")).await;
+    let body = only("request_digest", &second["request_digest"]);
     assert_eq!(act(&ann, id(&second), "approve", body).await.0, 200);
 }
 
@@ -139,7 +134,7 @@ async fn a_declaration_has_languages_blocks_and_totals() {
         "facts": [{"path": "script", "label": "Script", "block": true}],
         "lists": [{"path": "items", "columns": ["text", "net"], "total": "net"}],
     });
-    declare(&app, json!({"presentation": presentation})).await;
+    declare(&app, only("presentation", &presentation)).await;
     let context =
         json!({"script": "a\nb\n", "items": [{"text": "A", "net": 0.1}, {"net": 0.2, "vat": 1}]});
     let shown = asked(&app, &client, &context).await;
@@ -148,32 +143,31 @@ async fn a_declaration_has_languages_blocks_and_totals() {
     // A title without a value for its placeholder is left out.
     let german = json!({"language": "de", "title": "25 000.00 EUR zahlen",
         "decline_title": "Zahlung von 25 000.00 EUR", "mixed_letters": ""});
-    assert_eq!((&seen["language"], &seen["translations"]), (&json!("en"), &json!([german])));
+    assert_eq!((seen["language"].text(), &seen["translations"]), ("en", &json!([german])));
     assert_eq!(
-        (&seen["facts"][0]["value"], &seen["facts"][0]["block"]),
-        (&json!("a\nb\n"), &json!(true))
+        (seen["facts"][0]["value"].text(), seen["facts"][0]["block"].as_bool()),
+        ("a\nb\n", Some(true))
     );
     let table = &seen["lists"][0];
-    assert_eq!(table["columns"], json!(["Text", "Net", "Other fields"]));
-    assert_eq!(table["rows"][1]["cells"], json!(["", "0.2", "{\"vat\":1}"]));
-    assert_eq!(table["total"]["cells"], json!(["", "0.3", ""]));
+    assert_eq!(table["columns"].texts(), ["Text", "Net", "Other fields"]);
+    assert_eq!(table["rows"][1]["cells"].texts(), ["", "0.2", "{\"vat\":1}"]);
+    assert_eq!(table["total"]["cells"].texts(), ["", "0.3", ""]);
     assert_eq!(seen["not_shown"], 3, "amount, currency and place: {seen:#}");
     // Another translation is another presentation.
     let mut other = presentation.clone();
     other["translations"][0]["title"] = "{amount} überweisen".into();
-    declare(&app, json!({"presentation": other})).await;
+    declare(&app, only("presentation", &other)).await;
     let now = read(&approver(&app), id(&shown)).await;
     assert_ne!(now["presentation_version"], shown["presentation_version"]);
     // An item has a text instead of a number: the total is absent.
-    let context = json!({"items": [{"net": 1}, {"net": "2"}]});
-    let shown = asked(&app, &client, &context).await;
+    let shown = asked(&app, &client, &json!({"items": [{"net": 1}, {"net": "2"}]})).await;
     assert_eq!(shown["presentation"]["lists"][0]["total"], Value::Null, "{shown:#}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_declaration_all_fields_are_shown_in_the_schemas_order() {
     let (app, client, _) = demo().await;
-    declare(&app, json!({"presentation": null})).await;
+    declare(&app, only("presentation", Value::Null)).await;
     let context =
         json!({"zahlungsempfaenger": "Müller", "konto": "DE89", "agent_note": "approve quickly"});
     let shown = asked(&app, &client, &context).await;
@@ -192,7 +186,7 @@ async fn without_a_declaration_all_fields_are_shown_in_the_schemas_order() {
     assert_eq!((&shown["similar"], &shown["first_to"]), (&json!([]), &json!([])));
     let schema = json!({"type": "object", "required": ["zahlungsempfaenger", "amount"],
         "properties": {"zahlungsempfaenger": {}, "konto": {}, "amount": {}}});
-    declare(&app, json!({"input_schema": schema})).await;
+    declare(&app, only("input_schema", &schema)).await;
     let shown = read(&approver(&app), id(&shown)).await;
     let labels: Vec<_> = facts(&shown).into_iter().map(|(label, _)| label).collect();
     assert_eq!(labels, ["Zahlungsempfaenger", "Amount", "Konto", "Agent note", "Jurisdiction"]);
@@ -201,12 +195,10 @@ async fn without_a_declaration_all_fields_are_shown_in_the_schemas_order() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn several_tools_that_differ_share_no_presentation() {
     let (app, client, _) = demo().await;
-    let context = json!({"payee": "A", "iban": "DE1", "invoice": "X"});
-    let first = asked(&app, &client, &context).await;
-    let other = json!({"tenant_id": TENANT, "name": "transfers", "function_signature": "send()",
-        "actions": ["payment.execute"], "access_level": "execute"});
-    let (status, made) = app.owner().post("/api/v1/tools", other).await;
-    assert_eq!(status, 201, "{made:#}");
+    let first = asked(&app, &client, &json!({"payee": "A", "iban": "DE1", "invoice": "X"})).await;
+    let other =
+        new_tool("transfers", "send()", &["payment.execute"]).with("access_level", "execute");
+    let made = app.owner().create_tool(other).await.assert_status(201);
     let shown = read(&approver(&app), id(&first)).await;
     assert_eq!(shown["presentation"]["declared_title"], false, "{shown:#}");
     // The warnings do not depend on which tool a request names: each declared role is compared.
@@ -217,9 +209,8 @@ async fn several_tools_that_differ_share_no_presentation() {
     );
     // Equal presentations are shared.
     let (_, read_tool) = app.owner().get(&tool(&app).await).await;
-    let same = json!({"presentation": read_tool["tool"]["presentation"]});
-    let path = format!("/api/v1/tools/{}", made["tool"]["id"].as_str().unwrap());
-    assert_eq!(app.owner().patch(&path, same).await.0, 200);
+    let same = only("presentation", &read_tool["tool"]["presentation"]);
+    assert_eq!(app.owner().update_tool(made["tool"]["id"].as_str().unwrap(), same).await.0, 200);
     let shown = read(&approver(&app), id(&first)).await;
     assert_eq!(shown["presentation"]["title"], "Pay 25 000.00 EUR to A");
 }
@@ -232,12 +223,12 @@ async fn the_three_warnings_are_exact() {
         asked(&app, &client, &context).await
     };
     let first = pay(Some("Acme AG"), "DE1", "R-1").await;
-    assert_eq!((warnings(&first), &first["first_to"]), (vec![], &json!(["payee", "account"])));
+    assert_eq!((warnings(&first), first["first_to"].texts()), (vec![], vec!["payee", "account"]));
     // Asking alone makes no payee known.
     let usual = pay(Some("Acme AG"), "DE1", "R-2").await;
-    assert_eq!((warnings(&usual), &usual["first_to"]), (vec![], &json!(["payee", "account"])));
+    assert_eq!((warnings(&usual), usual["first_to"].texts()), (vec![], vec!["payee", "account"]));
     let ann = approver(&app);
-    assert_eq!(act(&ann, id(&first), "approve", json!({})).await.0, 200);
+    assert_eq!(act(&ann, id(&first), "approve", nothing()).await.0, 200);
     assert_eq!(read(&ann, id(&usual)).await["first_to"], json!([]));
     // The same document for the same payee, written with blanks.
     let again = pay(Some(" a\u{217d}ME  AG"), "de 1", "r-1").await;
@@ -254,20 +245,18 @@ async fn the_three_warnings_are_exact() {
     let account = pay(Some("Acme AG"), "LT9", "R-3").await;
     let all = vec![id(&again), id(&usual), id(&first)];
     assert_eq!(warnings(&account), [("new_account", all)]);
-    assert_eq!(account["first_to"], json!(["account"]));
+    assert_eq!(account["first_to"].texts(), ["account"]);
     // Another shape of the same values.
     let nested =
         json!({"payee": {"name": "Acme AG"}, "iban": [["LT9"]], "invoice": {"no": ["R-3"]}});
     let nested = asked(&app, &client, &nested).await;
     assert_eq!(warnings(&nested)[0], ("document_again", vec![id(&account)]));
-    let (status, canceled) =
-        client.post(&format!("/v1/approvals/{}/cancel", id(&nested)), json!({})).await;
-    assert_eq!(status, 200, "{canceled:#}");
+    client.cancel_approval(id(&nested)).await.assert_status(200);
     let shared = pay(Some("Gamma AG"), "LT9", "R-4").await;
     assert_eq!(warnings(&shared), [("shared_account", vec![id(&account)])]);
-    assert_eq!(shared["first_to"], json!(["payee", "account"]));
+    assert_eq!(shared["first_to"].texts(), ["payee", "account"]);
     // Earlier requests have the warning as well, and lists of pending requests.
-    let (_, list) = ann.get("/api/v1/app/approvals?state=pending").await;
+    let (_, list) = ann.list_approvals("state=pending").await;
     let listed = list["approvals"].as_array().unwrap();
     let usual = listed.iter().find(|one| one["id"] == usual["id"]).unwrap();
     assert_eq!(
@@ -288,10 +277,10 @@ async fn a_request_with_many_values_is_partly_compared_and_not_in_lists() {
     assert_eq!(crowded["partly_compared"], true, "{crowded:#}");
     let again = json!({"payee": "Q", "iban": many(100), "invoice": "R-2"});
     let again = asked(&app, &client, &again).await;
-    let (_, list) = approver(&app).get("/api/v1/app/approvals?state=pending").await;
+    let (_, list) = approver(&app).list_approvals("state=pending").await;
     let listed = list["approvals"].as_array().unwrap();
     let listed = listed.iter().find(|one| one["id"] == again["id"]).unwrap();
-    assert_eq!((&listed["similar"], &listed["partly_compared"]), (&json!([]), &json!(true)));
+    assert_eq!((&listed["similar"], listed["partly_compared"].as_bool()), (&json!([]), Some(true)));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -309,10 +298,9 @@ async fn a_question_that_is_asked_again_is_a_warning_only_if_it_had_an_effect() 
         asked(&app, &client, &json!({"payee": "A", "iban": "DE1", "invoice": "R-1", "try": 2}))
             .await;
     assert_eq!(warnings(&other), [("document_again", vec![id(&second), id(&first)])]);
-    assert_eq!(act(&ann, id(&second), "approve", json!({})).await.0, 200);
-    let mut used = paying(&context);
-    used["approval_id"] = second["id"].clone();
-    let (_, answer) = client.post("/api/v1/runtime/evaluate", used).await;
+    assert_eq!(act(&ann, id(&second), "approve", nothing()).await.0, 200);
+    let used = paying(&context).with("approval_id", &second["id"]);
+    let (_, answer) = client.evaluate(used).await;
     assert_eq!(answer["decision"], "allow", "{answer:#}");
     let third = asked(&app, &client, &context).await;
     assert_eq!(warnings(&third), [("document_again", vec![id(&other), id(&second)])]);
@@ -328,7 +316,7 @@ async fn a_declined_request_is_in_the_warnings_with_its_state() {
         asked(&app, &client, &context).await
     };
     let declined = pay("A", "LT9", "R-1").await;
-    let body = json!({"reason": "not our supplier"});
+    let body = only("reason", "not our supplier");
     assert_eq!(act(&approver(&app), id(&declined), "decline", body).await.0, 200);
     for (payee, iban, invoice, reasons) in [
         ("A", "LT9", "r-1", &["document_again"][..]),
@@ -343,8 +331,7 @@ async fn a_declined_request_is_in_the_warnings_with_its_state() {
         let own = requests.iter().find(|other| other["id"] == declined["id"]).unwrap();
         assert_eq!(own["state"], "declined", "{shown:#}");
         // The next request is compared with the declined one alone.
-        let path = format!("/v1/approvals/{}/cancel", id(&shown));
-        assert_eq!(client.post(&path, json!({})).await.0, 200);
+        assert_eq!(client.cancel_approval(id(&shown)).await.0, 200);
     }
     let shown = pay("A", "LT9", "R-4").await;
     assert_eq!(warnings(&shown), []);
@@ -359,8 +346,8 @@ async fn a_presentation_is_checked_against_the_schema() {
         "count": {"type": "integer"}, "items": {"type": "array", "items": item}}});
     let path = tool(&app).await;
     for (presentation, field) in [
-        (json!({"title": "Pay {payer}"}), "presentation.title"),
-        (json!({"title": "Pay {"}), "presentation.title"),
+        (only("title", "Pay {payer}"), "presentation.title"),
+        (only("title", "Pay {"), "presentation.title"),
         (
             json!({"title": "Pay", "facts": [{"path": "to", "label": "To"}]}),
             "presentation.facts[0].path",
@@ -394,12 +381,10 @@ async fn a_presentation_is_checked_against_the_schema() {
         ),
     ] {
         let body = json!({"input_schema": schema, "presentation": presentation});
-        let (status, refused) = app.owner().patch(&path, body).await;
-        assert_eq!(status, 400, "{refused:#}");
+        let refused = app.owner().patch(&path, body).await.assert_status(400);
         assert!(refused.to_string().contains(field), "{field} in {refused:#}");
     }
     // A change of the schema alone is checked as well.
-    let (status, refused) = app.owner().patch(&path, json!({"input_schema": schema})).await;
-    assert_eq!(status, 400, "{refused:#}");
+    let refused = app.owner().patch(&path, only("input_schema", &schema)).await.assert_status(400);
     assert!(refused.to_string().contains("is not a field of `input_schema`"), "{refused:#}");
 }

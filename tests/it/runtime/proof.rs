@@ -11,7 +11,7 @@ use base64::{
 use serde_json::{Value, json};
 
 use super::{asking, demo};
-use crate::support::redacted;
+use crate::support::{Answered, new_tenant, redacted};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_record_verifies_against_the_published_keys() {
@@ -23,10 +23,9 @@ async fn a_record_verifies_against_the_published_keys() {
             json!({"risk_tier": "minimal", "required_oversight_mode": "none"});
         ask["action_declaration"] = json!({"rollback_available": true,
             "reversibility": "reversible", "effect_class": "financial"});
-        let (_, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
+        let (_, answer) = client.evaluate(ask).await;
         let id = answer["decision_id"].as_str().unwrap();
-        let (status, found) = client.get(&format!("/v1/decisions/{id}")).await;
-        assert_eq!(status, 200, "{found:#}");
+        let found = client.get_decision(id).await.assert_status(200);
         assert_eq!(found["evidence_pack"], answer["evidence_pack"]);
         if place == "US" {
             insta::assert_snapshot!("record_of_a_denial", redacted(found.clone()));
@@ -64,16 +63,15 @@ fn key(jwks: &Value, kid: &str) -> Vec<u8> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_tenants_key_sees_no_decision_of_this_one() {
     let (app, client, _) = demo().await;
-    let (_, answer) = client.post("/api/v1/runtime/evaluate", asking(1.0, "DE")).await;
+    let (_, answer) = client.evaluate(asking(1.0, "DE")).await;
     let path = format!("/v1/decisions/{}", answer["decision_id"].as_str().unwrap());
-    let body = serde_json::json!({"name": "Other", "slug": "other"});
-    let (status, _) = app.owner().post("/api/v1/tenants", body).await;
+    let (status, _) = app.owner().create_tenant(new_tenant("Other", "other")).await;
     assert_eq!(status, 201);
     let key = app.api_key("svc:tenant:other", &["runtime:read", "runtime:write"]).await;
     let (status, _) = app.client(&key).get(&path).await;
     assert_eq!(status, 404);
     // Another tenant's agent does not resolve either.
-    let (_, answer) = app.client(&key).post("/api/v1/runtime/evaluate", asking(1.0, "DE")).await;
+    let (_, answer) = app.client(&key).evaluate(asking(1.0, "DE")).await;
     assert_eq!(answer["reason_code"], "subject_unknown", "{answer:#}");
     let (status, _) = app.owner().get(&path).await;
     assert_eq!(status, 200);

@@ -5,7 +5,10 @@ use authority_evidence::digest_text;
 use serde_json::{Value, json};
 
 use super::demo;
-use crate::support::{Client, TestApp, asking};
+use crate::support::{
+    Answered, Client, EVALUATE, EVALUATE_DECISION, Plain, SEAL_DECISION, TestApp, asking, nothing,
+    only,
+};
 
 pub(super) const TENANT: &str = "svc:tenant:acme";
 /// A marker in a context, used to search for copies.
@@ -18,14 +21,14 @@ const NEW_PAYEE: &str = "@id(\"new-payee\")\n@decision(\"require_approval\")\n\
 
 /// Makes a request that is held, and returns the id of its approval.
 pub(super) async fn held(client: &Client, ask: &Value) -> String {
-    let (status, answer) = client.post("/api/v1/runtime/evaluate", ask.clone()).await;
-    assert_eq!((status, &answer["decision"]), (200, &json!("require_approval")), "{answer:#}");
+    let (status, answer) = client.evaluate(ask.clone()).await;
+    assert_eq!((status, answer["decision"].text()), (200, "require_approval"), "{answer:#}");
     answer["approval_id"].as_str().unwrap().to_owned()
 }
 
 fn to_mallory(amount: f64) -> Value {
     let mut ask = asking(amount, "DE");
-    ask["context"]["payee"] = json!(MARKER);
+    ask["context"]["payee"] = MARKER.into();
     ask["context"]["lines"] = json!([{"vat": 0.1, "note": null}, [], {"\u{e9}\"": -0.5e-7}]);
     ask
 }
@@ -35,12 +38,11 @@ pub(super) fn approver(app: &TestApp) -> Client {
 }
 
 pub(super) async fn read(client: &Client, id: &str) -> Value {
-    let (status, answer) = client.get(&format!("/api/v1/app/approvals/{id}")).await;
-    assert_eq!(status, 200, "{answer:#}");
-    answer["approval"].clone()
+    client.get_approval(id).await.assert_shown("approval")
 }
 
 pub(super) async fn act(client: &Client, id: &str, verb: &str, body: Value) -> (u16, Value) {
+    // Credentials that may not act call the same path.
     let (status, answer) = client.post(&format!("/api/v1/app/approvals/{id}/{verb}"), body).await;
     (status, if status == 200 { answer["approval"].clone() } else { answer })
 }
@@ -56,18 +58,17 @@ async fn an_approver_is_shown_what_they_sign() {
     let (app, client, delegation) = demo().await;
     let policy = json!({"tenant_id": TENANT, "regime": "internal", "name": "New payees",
                         "description": "Whom nobody paid before.", "cedar": NEW_PAYEE});
-    let (status, made) = app.owner().post("/api/v1/policies", policy).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = app.owner().create_policy(policy).await.assert_status(201);
     let ask = to_mallory(25_000.0);
     let id = held(&client, &ask).await;
     for role in ["approver", "legal", "admin", "auditor"] {
         let person = app.person(TENANT, role, "ann@example.org");
-        let (_, list) = person.get("/api/v1/app/approvals?state=pending").await;
+        let (_, list) = person.list_approvals("state=pending").await;
         let listed = list["approvals"][0].clone();
         assert_eq!(listed["request"]["context"]["payee"], MARKER, "{role}: {list:#}");
         assert_eq!(read(&person, &id).await["request"], listed["request"]);
     }
-    let shown = app.owner().get(&format!("/api/v1/approvals/{id}")).await.1["approval"].clone();
+    let shown = app.owner().get_approval(&id).await.1["approval"].clone();
     let asked = &shown["request"];
     // The normal form: tenant, request, and the context as sent.
     assert_eq!(asked["tenant_id"], TENANT);
@@ -77,12 +78,12 @@ async fn an_approver_is_shown_what_they_sign() {
     assert_eq!(asked["context"]["lines"], ask["context"]["lines"], "{asked:#}");
     assert_eq!(shown["request_digest"], digest(asked), "{shown:#}");
     let used = &shown["authority"];
-    assert_eq!((&used["kind"], &used["id"]), (&json!("delegation"), &json!(delegation)));
+    assert_eq!((used["kind"].text(), used["id"].text()), ("delegation", delegation.as_str()));
     assert_eq!(used["chain"], json!([delegation]));
-    assert_eq!(used["actions"], json!(["payment.*", "invoice.*"]));
+    assert_eq!(used["actions"].texts(), ["payment.*", "invoice.*"]);
     assert_eq!(
-        (&used["bounds"]["currency"], used["bounds"]["max_amount"].is_string()),
-        (&json!("EUR"), true),
+        (used["bounds"]["currency"].text(), used["bounds"]["max_amount"].is_string()),
+        ("EUR", true),
         "{used:#}"
     );
     let policies = shown["policies"].as_array().unwrap();
@@ -101,16 +102,17 @@ async fn an_approver_is_shown_what_they_sign() {
     assert_eq!(named(&policies[0]), wanted, "{policies:#?}");
     assert!(policies[1]["name"].is_string(), "{policies:#?}");
     // The list also shows the policy's current name.
-    let path = format!("/api/v1/policies/{}", policies[0]["id"].as_str().unwrap());
-    let (status, renamed) = app.owner().patch(&path, json!({"name": "Payees"})).await;
-    assert_eq!(status, 200, "{renamed:#}");
-    let (_, listed) = approver(&app).get("/api/v1/app/approvals").await;
+    app.owner()
+        .update_policy(policies[0]["id"].as_str().unwrap(), only("name", "Payees"))
+        .await
+        .assert_status(200);
+    let (_, listed) = approver(&app).list_approvals("").await;
     assert_eq!(listed["approvals"][0]["policies"][0]["name"], "Payees", "{listed:#}");
     assert_eq!((&shown["justification"], &shown["earlier"]), (&Value::Null, &json!([])));
     // The signed text contains the digest of the shown request.
-    let body = json!({"request_digest": shown["request_digest"]});
+    let body = only("request_digest", &shown["request_digest"]);
     let (status, approved) = act(&approver(&app), &id, "approve", body).await;
-    assert_eq!((status, &approved["state"]), (200, &json!("approved")), "{approved:#}");
+    assert_eq!((status, approved["state"].text()), (200, "approved"), "{approved:#}");
     assert_eq!(&approved["request"], asked);
     let signed: Value =
         serde_json::from_str(approved["acts"][0]["record"].as_str().unwrap()).unwrap();
@@ -124,17 +126,16 @@ async fn approvers_are_shown_the_requesters_own_reason() {
     let because = "the supplier\nstops \u{202e}delivery";
     let mut ask = to_mallory(25_000.0);
     ask["justification"] = json!(because);
-    let (status, first) = client.post("/v1/decisions/evaluate", ask.clone()).await;
-    assert_eq!((status, &first["decision"]), (200, &json!("require_approval")), "{first:#}");
+    let (status, first) = client.evaluate_decision(ask.clone()).await;
+    assert_eq!((status, first["decision"].text()), (200, "require_approval"), "{first:#}");
     let id = first["approval_id"].as_str().unwrap().to_owned();
     let shown = read(&approver(&app), &id).await;
     assert_eq!(shown["justification"], because, "{shown:#}");
     assert_eq!(shown["request_digest"], digest(&shown["request"]));
     assert!(!shown["request"].to_string().contains("stops"), "{shown:#}");
-    let (_, list) = approver(&app).get("/api/v1/app/approvals").await;
+    let (_, list) = approver(&app).list_approvals("").await;
     assert_eq!(list["approvals"][0]["justification"], because, "{list:#}");
-    let path = format!("/v1/decisions/{}", first["decision_id"].as_str().unwrap());
-    let (_, record) = client.get(&path).await;
+    let (_, record) = client.get_decision(first["decision_id"].as_str().unwrap()).await;
     assert!(record["record"]["request"].get("justification").is_none(), "{record:#}");
     // Another reason, or none, is the same question. The approval shows the reason that opened it.
     for reason in [json!("please"), Value::Null] {
@@ -142,10 +143,10 @@ async fn approvers_are_shown_the_requesters_own_reason() {
         assert_eq!(held(&client, &ask).await, id);
     }
     assert_eq!(read(&approver(&app), &id).await["justification"], because);
-    let (status, approved) = act(&approver(&app), &id, "approve", json!({})).await;
-    assert_eq!((status, &approved["justification"]), (200, &json!(because)), "{approved:#}");
+    let (status, approved) = act(&approver(&app), &id, "approve", nothing()).await;
+    assert_eq!((status, approved["justification"].text()), (200, because), "{approved:#}");
     ask["approval_id"] = json!(id);
-    let (_, allowed) = client.post("/api/v1/runtime/evaluate", ask.clone()).await;
+    let (_, allowed) = client.evaluate(ask.clone()).await;
     assert_eq!(allowed["decision"], "allow", "{allowed:#}");
 }
 
@@ -161,7 +162,7 @@ async fn a_reason_is_a_text_of_at_most_2000_characters() {
         (json!(7), 400),
     ] {
         ask["justification"] = reason;
-        for path in ["/api/v1/runtime/evaluate", "/v1/decisions/evaluate"] {
+        for path in [EVALUATE, EVALUATE_DECISION] {
             let (found, answer) = client.post(path, ask.clone()).await;
             assert_eq!(found, status, "{path}: {answer:#}");
             if status == 400 {
@@ -179,17 +180,16 @@ async fn what_was_shown_is_compared_with_what_is_signed() {
     let ann = approver(&app);
     let of_other = read(&ann, &other).await["request_digest"].clone();
     for (verb, body) in [
-        ("approve", json!({"request_digest": of_other})),
+        ("approve", only("request_digest", &of_other)),
         ("decline", json!({"request_digest": of_other, "reason": "no"})),
     ] {
         let (status, refused) = act(&ann, &id, verb, body).await;
         let found = (status, &refused["error"]);
         assert_eq!(found, (409, &json!("request_digest_differs")), "{verb} {refused:#}");
     }
-    let (status, refused) = act(&ann, &id, "approve", json!({"request_digest": "sha256:00"})).await;
-    assert_eq!(status, 400, "{refused:#}");
+    act(&ann, &id, "approve", only("request_digest", "sha256:00")).await.assert_status(400);
     let pending = read(&ann, &id).await;
-    assert_eq!((&pending["state"], &pending["acts"]), (&json!("pending"), &json!([])));
+    assert_eq!((pending["state"].text(), &pending["acts"]), ("pending", &json!([])));
 }
 
 /// A request is declined or expires, and is then repeated.
@@ -207,7 +207,7 @@ async fn earlier_requests_for_the_same_question_are_shown() {
         .await;
     // Approvals of a different request are not shown.
     let other = held(&client, &to_mallory(25_001.0)).await;
-    assert_eq!(act(&ann, &other, "decline", json!({"reason": "no"})).await.0, 200);
+    assert_eq!(act(&ann, &other, "decline", only("reason", "no")).await.0, 200);
     let third = held(&client, &ask).await;
     let earlier = read(&ann, &third).await["earlier"].clone();
     let told = |place: usize| {
@@ -240,12 +240,12 @@ async fn what_was_erased_is_not_shown_and_not_approved() {
         let shown = read(&ann, &id).await;
         assert_eq!((&shown["request"], &shown["would_be"]), (&Value::Null, &Value::Null));
         assert!(shown["request_digest"].is_string(), "{shown:#}");
-        let (status, refused) = act(&ann, &id, "approve", json!({})).await;
-        assert_eq!((status, &refused["error"]), (409, &json!("request_erased")), "{refused:#}");
+        let (status, refused) = act(&ann, &id, "approve", nothing()).await;
+        assert_eq!((status, refused["error"].text()), (409, "request_erased"), "{refused:#}");
         assert_eq!(read(&ann, &id).await["acts"], json!([]));
         // A decline is still possible, because it permits no action.
-        let (status, no) = act(&ann, &id, "decline", json!({"reason": "who knows"})).await;
-        assert_eq!((status, &no["state"]), (200, &json!("declined")), "{no:#}");
+        let (status, no) = act(&ann, &id, "decline", only("reason", "who knows")).await;
+        assert_eq!((status, no["state"].text()), (200, "declined"), "{no:#}");
     }
 }
 
@@ -255,22 +255,22 @@ async fn a_context_is_shown_to_nobody_else() {
     let (app, client, _) = demo().await;
     let scopes = ["runtime:read", "runtime:write", "evidence:read", "evidence:write"];
     let key = app.client(&app.api_key(TENANT, &scopes).await);
-    let (_, decided) = client.post("/api/v1/runtime/evaluate", to_mallory(25_000.0)).await;
+    let (_, decided) = client.evaluate(to_mallory(25_000.0)).await;
     let decision = decided["decision_id"].as_str().unwrap();
     let id = decided["approval_id"].as_str().unwrap();
     let approve = format!("/api/v1/app/approvals/{id}/approve");
-    let body = Some(json!({}));
+    let body = Some(nothing());
     let kept = [("idempotency-key", "k")];
     let ann = approver(&app);
     let (status, approved) = ann.call("POST", &approve, body.clone(), &kept).await;
     assert_eq!(
-        (status, &approved["approval"]["request"]["context"]["payee"]),
-        (200, &json!(MARKER)),
+        (status, approved["approval"]["request"]["context"]["payee"].text()),
+        (200, MARKER),
         "{approved:#}"
     );
     assert_eq!(ann.call("POST", &approve, body, &kept).await, (200, approved.clone()));
-    let seal = Some(json!({"decision_id": decision}));
-    let (status, pack) = key.text("POST", "/v1/evidence/seal", seal).await;
+    let seal = Some(only("decision_id", decision));
+    let (status, pack) = key.text("POST", SEAL_DECISION, seal).await;
     assert_eq!(status, 200, "{pack}");
     let viewer = app.person(TENANT, "viewer", "vic@example.org");
     let admin = app.person(TENANT, "admin", "eve@example.org");
@@ -329,8 +329,8 @@ async fn the_row_that_gives_authority_is_shown() {
     });
     let shown = read(&approver(&app), &held(&client, &ask).await).await;
     let used = &shown["authority"];
-    assert_eq!((&used["kind"], &used["chain"]), (&json!("uses"), &json!([])), "{shown:#}");
-    assert_eq!((&used["actions"], &used["bounds"]), (&json!(["ticket.*"]), &json!({})));
+    assert_eq!((used["kind"].text(), &used["chain"]), ("uses", &json!([])), "{shown:#}");
+    assert_eq!((used["actions"].texts(), &used["bounds"]), (vec!["ticket.*"], &nothing()));
     assert_eq!(shown["policies"], json!([]));
     assert_eq!(shown["request_digest"], digest(&shown["request"]));
 }

@@ -6,21 +6,15 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::{asking, demo};
-use crate::support::{Client, TestApp, Wishes};
+use crate::support::{Answered, BATCH_EVALUATE, Client, EVALUATE, TENANT, Wishes, only};
 
-const EVALUATE: &str = "/api/v1/runtime/evaluate";
-const TENANT: &str = "svc:tenant:acme";
-
-/// Sets the limit of a tenant or a key.
-async fn limit(app: &TestApp, path: &str, per_second: Value) {
-    let body = json!({"decisions_per_second": per_second});
-    let (status, answer) = app.owner().patch(path, body).await;
-    assert_eq!(status, 200, "{answer:#}");
+fn at_most(per_second: Option<i32>) -> Value {
+    only("decisions_per_second", per_second)
 }
 
 /// Makes this many calls at once and returns the number of decisions.
 async fn decided(client: &Client, calls: usize) -> usize {
-    let asked = (0..calls).map(|_| client.post(EVALUATE, asking(1.0, "DE")));
+    let asked = (0..calls).map(|_| client.evaluate(asking(1.0, "DE")));
     let answers = join_all(asked).await;
     for (status, answer) in &answers {
         assert!(*status == 200 || answer["error"] == "rate_limited", "{status}: {answer:#}");
@@ -45,7 +39,7 @@ async fn two_nodes_together_keep_to_a_tenants_limit() {
     let (app, client, _) = demo().await;
     let second = app.beside(Wishes::default()).await;
     let there = second.client(&client.token);
-    limit(&app, "/api/v1/tenants/acme", json!(10)).await;
+    app.owner().update_tenant("acme", at_most(Some(10))).await.assert_status(200);
     // Waits until the other node has the limit.
     second.app.graph.catch_up().await;
     let begun = Instant::now();
@@ -57,7 +51,7 @@ async fn two_nodes_together_keep_to_a_tenants_limit() {
     assert!((35.0..=most).contains(&both), "{here} and {there}, {most} at most");
     assert!(here > 0 && there > 0, "{here} and {there}");
     // Without a limit, the tenant's 30 simultaneous decisions are all made.
-    limit(&app, "/api/v1/tenants/acme", Value::Null).await;
+    app.owner().update_tenant("acme", at_most(None)).await.assert_status(200);
     assert_eq!(decided(&client, 30).await, 30);
 }
 
@@ -66,10 +60,9 @@ async fn a_keys_limit_is_its_own_and_says_when_to_ask_again() {
     let (app, client, _) = demo().await;
     let other = app.client(&app.api_key(TENANT, &["runtime:write"]).await);
     let id = format!("svc:api_key:{}", other.token.split('_').nth(2).unwrap());
-    limit(&app, &format!("/api/v1/api-keys/{id}"), json!(1)).await;
-    let batch = json!({"requests": vec![asking(1.0, "DE"); 3]});
-    let (status, answer) = other.post("/v1/decisions:batchEvaluate", batch).await;
-    assert_eq!(status, 200, "{answer:#}");
+    app.owner().update_api_key(&id, at_most(Some(1))).await.assert_status(200);
+    let batch = only("requests", vec![asking(1.0, "DE"); 3]);
+    other.batch_evaluate(batch).await.assert_status(200);
     // The batch used up three seconds of the key's rate.
     let begun = Instant::now();
     let request = other.http.post(format!("{}{EVALUATE}", other.base)).bearer_auth(&other.token);
@@ -115,7 +108,7 @@ async fn answers_show_what_is_left_of_a_limit() {
     assert_eq!((unlimited.status, &unlimited.left, &unlimited.policy), (200, &None, &None));
     let other = app.client(&app.api_key(TENANT, &["runtime:write"]).await);
     let id = format!("svc:api_key:{}", other.token.split('_').nth(2).unwrap());
-    limit(&app, &format!("/api/v1/api-keys/{id}"), json!(5)).await;
+    app.owner().update_api_key(&id, at_most(Some(5))).await.assert_status(200);
     let first = Shown::of(&other, EVALUATE, &ask, None).await;
     assert_eq!((first.status, first.left()), (200, r#""decisions_per_api_key";r=4;t=1"#));
     assert_eq!(first.policy.as_deref(), Some(KEYS_POLICY));
@@ -138,10 +131,10 @@ async fn both_limits_are_shown_for_batches_and_repeats() {
     let (app, client, _) = demo().await;
     let other = app.client(&app.api_key(TENANT, &["runtime:write"]).await);
     let id = format!("svc:api_key:{}", other.token.split('_').nth(2).unwrap());
-    limit(&app, &format!("/api/v1/api-keys/{id}"), json!(10)).await;
-    limit(&app, "/api/v1/tenants/acme", json!(100)).await;
-    let batch = json!({"requests": vec![asking(1.0, "DE"); 3]});
-    let answer = Shown::of(&other, "/v1/decisions:batchEvaluate", &batch, None).await;
+    app.owner().update_api_key(&id, at_most(Some(10))).await.assert_status(200);
+    app.owner().update_tenant("acme", at_most(Some(100))).await.assert_status(200);
+    let batch = only("requests", vec![asking(1.0, "DE"); 3]);
+    let answer = Shown::of(&other, BATCH_EVALUATE, &batch, None).await;
     let both = r#""decisions_per_api_key";r=7;t=1, "decisions_per_tenant";r=97;t=1"#;
     assert_eq!((answer.status, answer.left()), (200, both), "{:#}", answer.body);
     let of_tenant = Shown::of(&client, EVALUATE, &asking(1.0, "DE"), None).await;
@@ -160,15 +153,14 @@ async fn both_limits_are_shown_for_batches_and_repeats() {
 async fn limits_are_checked_and_listed() {
     let (app, client, _) = demo().await;
     for bad in [0, -1, 100_001] {
-        let body = json!({"decisions_per_second": bad});
-        let (status, answer) = app.owner().patch("/api/v1/tenants/acme", body).await;
-        assert_eq!(status, 400, "{answer:#}");
+        let body = only("decisions_per_second", bad);
+        let answer = app.owner().update_tenant("acme", body).await.assert_status(400);
         assert!(answer["message"].as_str().unwrap().contains("decisions_per_second"), "{answer:#}");
     }
-    limit(&app, "/api/v1/tenants/acme", json!(50)).await;
+    app.owner().update_tenant("acme", at_most(Some(50))).await.assert_status(200);
     let id = format!("svc:api_key:{}", client.token.split('_').nth(2).unwrap());
-    limit(&app, &format!("/api/v1/api-keys/{id}"), json!(5)).await;
-    let (_, listed) = app.owner().get("/api/v1/rate-limits").await;
+    app.owner().update_api_key(&id, at_most(Some(5))).await.assert_status(200);
+    let (_, listed) = app.owner().list_rate_limits("").await;
     let own: Vec<_> = listed["rate_limits"]
         .as_array()
         .unwrap()

@@ -3,41 +3,34 @@
 use serde_json::{Value, json};
 
 use super::{asking, demo};
-use crate::support::{Client, TestApp};
+use crate::support::{
+    Answered, Client, EVALUATE, MINT_REPLAY_PROOF, Members, SEAL_DECISION, SIMULATE_DECISION,
+    TENANT, TestApp, new_api_key, only,
+};
 
-const TENANT: &str = "svc:tenant:acme";
 const INVOICE: &str = "svc:agent:acme:invoice-bot";
 const SUPPORT: &str = "svc:agent:acme:support-bot";
 
 async fn bound(app: &TestApp, principal: &str, scopes: &[&str]) -> Client {
     let key = json!({"tenant_id": TENANT, "label": "bound", "scopes": scopes,
                      "principal_ids": [principal]});
-    let (status, made) = app.owner().post("/api/v1/api-keys", key).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = app.owner().create_api_key(key).await.assert_status(201);
     app.client(made["secret"].as_str().unwrap())
-}
-
-async fn made(app: &TestApp, kind: &str, path: &str, body: Value) -> String {
-    let (status, made) = app.owner().post(&format!("/api/v1/{path}"), body).await;
-    assert_eq!(status, 201, "{made:#}");
-    made[kind]["id"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_record_is_shown_as_the_credential_is_for() {
     let (app, _, delegation) = demo().await;
-    let path = format!("/api/v1/tenants/{TENANT}");
     let notes = json!({"notes": "pays late", "owner_email": "cfo@acme.example",
                        "metadata": {"margin": 3}, "tags": ["at-risk"]});
-    assert_eq!(app.owner().patch(&path, notes).await.0, 200);
+    assert_eq!(app.owner().update_tenant(TENANT, notes).await.0, 200);
     let person = json!({"tenant_id": TENANT, "principal_class": "human", "notes": "ill",
         "display_name": "Nora", "email": "nora@acme.example", "external_subject": "idp|nora"});
-    let person = made(&app, "principal", "principals", person).await;
+    let person = app.owner().create_principal(person).await.assert_made("principal");
     let bill = json!({"tenant_id": TENANT, "billing_email": "bills@acme.example"});
-    let bill = made(&app, "billing_account", "billing-accounts", bill).await;
-    let key = json!({"tenant_id": TENANT, "label": "k", "scopes": ["runtime:read"],
-                     "ip_allowlist": ["127.0.0.1"]});
-    let key = made(&app, "api_key", "api-keys", key).await;
+    let bill = app.owner().create_billing_account(bill).await.assert_made("billing_account");
+    let key = new_api_key("k", &["runtime:read"]).with("ip_allowlist", ["127.0.0.1"]);
+    let key = app.owner().create_api_key(key).await.assert_made("api_key");
     let viewer = app.client(&app.member_token(TENANT, "viewer"));
     let reader = app.client(&app.api_key(TENANT, &["runtime:read"]).await);
     let auditor = app.client(&app.member_token(TENANT, "auditor"));
@@ -76,7 +69,7 @@ async fn a_record_is_shown_as_the_credential_is_for() {
         (&delegation, "created_by", "auditor admin owner"),
     ] {
         for (name, client) in everybody {
-            let (status, entity) = client.get(&format!("/v1/entities/{id}")).await;
+            let (status, entity) = client.get_entity(id).await;
             assert_eq!(status, 200, "{id} by {name}: {entity:#}");
             let sees = entity["record"].as_object().unwrap().contains_key(member);
             let wanted = shown.split(' ').any(|who| who == name);
@@ -91,10 +84,9 @@ async fn a_bound_key_reads_nothing_of_other_agents() {
     let scopes = ["runtime:read", "runtime:write", "evidence:read", "evidence:write"];
     let other = bound(&app, SUPPORT, &scopes).await;
     let own = bound(&app, INVOICE, &scopes).await;
-    let (_, answer) = client.post("/api/v1/runtime/evaluate", asking(10.0, "DE")).await;
+    let (_, answer) = client.evaluate(asking(10.0, "DE")).await;
     let id = answer["decision_id"].as_str().unwrap().to_owned();
-    let (status, sealed) = own.post("/v1/evidence/seal", json!({"decision_id": id})).await;
-    assert_eq!(status, 200, "{sealed:#}");
+    own.seal_decision(&id).await.assert_status(200);
     // Uses an unknown id of the same length.
     let nothing = format!("svc:decision:{}", "0".repeat(id.len() - "svc:decision:".len()));
     let gone = "svc:agent:acme:nobody00000".to_owned();
@@ -116,12 +108,12 @@ async fn a_bound_key_reads_nothing_of_other_agents() {
         }
     }
     for (path, body) in [
-        ("/v1/evidence/seal", json!({"decision_id": id})),
-        ("/v1/replay/proof", json!({"decision_id": id})),
-        ("/v1/decisions:simulate", json!({"decision_id": id})),
+        (SEAL_DECISION, only("decision_id", &id)),
+        (MINT_REPLAY_PROOF, only("decision_id", &id)),
+        (SIMULATE_DECISION, only("decision_id", &id)),
     ] {
         let (status, told) = other.text("POST", path, Some(body.clone())).await;
-        let (none, unknown) = other.text("POST", path, Some(json!({"decision_id": nothing}))).await;
+        let (none, unknown) = other.text("POST", path, Some(only("decision_id", &nothing))).await;
         assert_eq!((status, none), (404, 404), "{path}: {told}");
         assert_eq!(kept(&same(told, &id, &nothing)), kept(&unknown), "{path}");
         assert_eq!(own.post(path, body).await.0, 200, "{path}");
@@ -134,8 +126,10 @@ async fn a_bound_key_reads_nothing_of_other_agents() {
         assert_eq!(kept(&same(told, INVOICE, &gone)), kept(&unknown), "{path}");
         assert_eq!(own.get(&at(INVOICE)).await.0, 200, "{path}");
     }
-    let grant = format!("/v1/entities/{delegation}");
-    assert_eq!((other.get(&grant).await.0, own.get(&grant).await.0), (404, 200));
+    assert_eq!(
+        (other.get_entity(&delegation).await.0, own.get_entity(&delegation).await.0),
+        (404, 200)
+    );
 }
 
 /// Returns an error without its request's id.
@@ -152,12 +146,11 @@ async fn a_refusal_does_not_repeat_a_credential() {
     let key = app.api_key(TENANT, &["runtime:write"]).await;
     let token = app.owner_token().to_owned();
     for secret in [key.as_str(), token.as_str()] {
-        let mut subject = asking(1.0, "DE");
-        subject["subject"] = json!(secret);
+        let subject = asking(1.0, "DE").with("subject", secret);
         let mut member = asking(1.0, "DE");
-        member[secret] = json!(1);
+        member[secret] = 1.into();
         for body in [subject, member] {
-            let (status, told) = client.text("POST", "/api/v1/runtime/evaluate", Some(body)).await;
+            let (status, told) = client.text("POST", EVALUATE, Some(body)).await;
             assert_eq!(status, 400, "{told}");
             assert!(!told.contains(secret), "{told}");
             assert!(told.contains("[withheld]") || secret.len() > 200, "{told}");

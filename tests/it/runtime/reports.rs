@@ -6,18 +6,15 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::{asking, demo};
-use crate::support::Client;
-
-const TENANT: &str = "svc:tenant:acme";
+use crate::support::{Answered, Client, Members, Plain, TENANT, new_api_key, new_tenant, only};
 
 async fn decided(client: &Client, amount: f64, place: &str) -> String {
-    let (status, answer) = client.post("/api/v1/runtime/evaluate", asking(amount, place)).await;
-    assert_eq!(status, 200, "{answer:#}");
+    let answer = client.evaluate(asking(amount, place)).await.assert_status(200);
     answer["decision_id"].as_str().unwrap().to_owned()
 }
 
 async fn report(client: &Client, id: &str, body: Value) -> (u16, Value) {
-    client.post(&format!("/v1/decisions/{id}:report"), body).await
+    client.report_decision(id, body).await
 }
 
 /// Returns the status, whether the response was repeated, and the raw body.
@@ -33,18 +30,17 @@ async fn keyed(client: &Client, id: &str, body: &Value, key: &str) -> (u16, bool
 async fn a_report_is_signed_sealed_to_the_record_and_made_once() {
     let (app, client, _) = demo().await;
     let id = decided(&client, 10.0, "DE").await;
-    let (_, before) = client.get(&format!("/v1/decisions/{id}")).await;
+    let (_, before) = client.get_decision(&id).await;
     assert_eq!(before["report"], Value::Null);
     let body = json!({"outcome": "executed", "detail": "the bank took it"});
-    let (status, made) = report(&client, &id, body.clone()).await;
-    assert_eq!(status, 200, "{made:#}");
-    assert_eq!((&made["decision_id"], &made["outcome"]), (&json!(id), &body["outcome"]));
+    let made = report(&client, &id, body.clone()).await.assert_status(200);
+    assert_eq!((made["decision_id"].text(), &made["outcome"]), (id.as_str(), &body["outcome"]));
     let text = made["record"].as_str().unwrap();
     let signature = STANDARD.decode(made["signature"]["value"].as_str().unwrap()).unwrap();
     let kid = made["signature"]["kid"].as_str().unwrap();
     app.app.keys.verify(kid, text.as_bytes(), &signature).unwrap();
     let said: Value = serde_json::from_str(text).unwrap();
-    let (_, after) = client.get(&format!("/v1/decisions/{id}")).await;
+    let (_, after) = client.get_decision(&id).await;
     let by = said["reported_by"].as_str().unwrap();
     assert!(by.starts_with("svc:api_key:"), "{by}");
     let wanted = json!({
@@ -57,20 +53,20 @@ async fn a_report_is_signed_sealed_to_the_record_and_made_once() {
     let shown = json!({"outcome": "executed", "at": made["at"], "detail": "the bank took it"});
     assert_eq!(after["report"], shown);
     let (status, again) = report(&client, &id, body).await;
-    assert_eq!((status, &again["error"]), (409, &json!("already_exists")), "{again:#}");
+    assert_eq!((status, again["error"].text()), (409, "already_exists"), "{again:#}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_a_key_the_first_answer_comes_again() {
     let (app, client, _) = demo().await;
     let id = decided(&client, 10.0, "DE").await;
-    let body = json!({"outcome": "failed"});
+    let body = only("outcome", "failed");
     let calls = (0..16).map(|_| keyed(&client, &id, &body, "report-1"));
     let answers = join_all(calls).await;
     let (_, _, first) = &answers[0];
     assert!(answers.iter().all(|(status, _, text)| *status == 200 && text == first), "{answers:?}");
     assert_eq!(answers.iter().filter(|(_, replayed, _)| !replayed).count(), 1);
-    let (status, _, text) = keyed(&client, &id, &json!({"outcome": "executed"}), "report-1").await;
+    let (status, _, text) = keyed(&client, &id, &only("outcome", "executed"), "report-1").await;
     assert_eq!(status, 422, "{text}");
     // Under another key it is a second report. Another caller's key is a different key.
     assert_eq!(keyed(&client, &id, &body, "report-2").await.0, 409);
@@ -86,8 +82,8 @@ async fn a_decision_that_cannot_have_an_outcome_gets_none() {
     let (_app, client, _) = demo().await;
     for (amount, place, decision) in [(25_000.0, "DE", "require_approval"), (10.0, "US", "deny")] {
         let id = decided(&client, amount, place).await;
-        let (status, refused) = report(&client, &id, json!({"outcome": "executed"})).await;
-        assert_eq!((status, &refused["error"]), (409, &json!("transition_not_allowed")));
+        let (status, refused) = report(&client, &id, only("outcome", "executed")).await;
+        assert_eq!((status, refused["error"].text()), (409, "transition_not_allowed"));
         assert!(refused["message"].as_str().unwrap().contains(decision), "{refused:#}");
     }
     let id = decided(&client, 10.0, "DE").await;
@@ -95,38 +91,36 @@ async fn a_decision_that_cannot_have_an_outcome_gets_none() {
         [("2100-01-01T00:00:00Z", "future"), ("2020-01-01T00:00:00Z", "before the decision")]
     {
         let (status, refused) = report(&client, &id, json!({"outcome": "failed", "at": at})).await;
-        assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("at")), "{refused:#}");
+        assert_eq!((status, refused["details"][0]["field"].text()), (400, "at"), "{refused:#}");
         assert!(refused["message"].as_str().unwrap().contains(problem), "{refused:#}");
     }
-    let (status, refused) = report(&client, &id, json!({"outcome": "forgotten"})).await;
-    assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("outcome")));
+    let (status, refused) = report(&client, &id, only("outcome", "forgotten")).await;
+    assert_eq!((status, refused["details"][0]["field"].text()), (400, "outcome"));
     let now = Clock::default().now().to_rfc3339();
-    let (status, made) = report(&client, &id, json!({"outcome": "abandoned", "at": now})).await;
-    assert_eq!(status, 200, "{made:#}");
+    report(&client, &id, json!({"outcome": "abandoned", "at": now})).await.assert_status(200);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_callers_that_act_for_the_subject_report() {
     let (app, client, _) = demo().await;
     let id = decided(&client, 10.0, "DE").await;
-    let body = || json!({"outcome": "executed"});
-    let other = json!({"name": "Other", "slug": "other"});
-    assert_eq!(app.owner().post("/api/v1/tenants", other).await.0, 201);
+    let body = || only("outcome", "executed");
+    let other = new_tenant("Other", "other");
+    assert_eq!(app.owner().create_tenant(other).await.0, 201);
     let stranger = app.client(&app.api_key("svc:tenant:other", &["runtime:write"]).await);
     assert_eq!(report(&stranger, &id, body()).await.0, 404);
     assert_eq!(report(&client, "svc:decision:0", body()).await.0, 404);
     let reader = app.client(&app.api_key(TENANT, &["runtime:read"]).await);
     assert_eq!(report(&reader, &id, body()).await.0, 403);
     let bound = async |principal: &str| {
-        let key = json!({"tenant_id": TENANT, "label": "bound", "scopes": ["runtime:write"],
-                         "principal_ids": [principal]});
-        let (_, made) = app.owner().post("/api/v1/api-keys", key).await;
+        let key = new_api_key("bound", &["runtime:write"]).with("principal_ids", [principal]);
+        let (_, made) = app.owner().create_api_key(key).await;
         app.client(made["secret"].as_str().unwrap())
     };
     let support = bound("svc:agent:acme:support-bot").await;
     // A key bound to another agent gets the decision as not found.
     let (status, refused) = report(&support, &id, body()).await;
-    assert_eq!((status, &refused["error"]), (404, &json!("not_found")));
+    assert_eq!((status, refused["error"].text()), (404, "not_found"));
     let invoice = bound("svc:agent:acme:invoice-bot").await;
     assert_eq!(report(&invoice, &id, body()).await.0, 200);
 }
@@ -136,10 +130,8 @@ async fn only_callers_that_act_for_the_subject_report() {
 async fn a_bound_key_reports_only_for_its_own_agents() {
     let (app, client, _) = demo().await;
     let bound = async |principal: &str| {
-        let key = json!({"tenant_id": TENANT, "label": "bound", "scopes": ["runtime:write"],
-                         "principal_ids": [principal]});
-        let (status, made) = app.owner().post("/api/v1/api-keys", key).await;
-        assert_eq!(status, 201, "{made:#}");
+        let key = new_api_key("bound", &["runtime:write"]).with("principal_ids", [principal]);
+        let made = app.owner().create_api_key(key).await.assert_status(201);
         app.client(made["secret"].as_str().unwrap())
     };
     let (own, other) =
@@ -147,14 +139,13 @@ async fn a_bound_key_reports_only_for_its_own_agents() {
     let unbound = app.client(&app.api_key(TENANT, &["runtime:write"]).await);
     let reader = app.client(&app.api_key(TENANT, &["runtime:read"]).await);
     let admin = app.client(&app.member_token(TENANT, "admin"));
-    let body = json!({"outcome": "failed"});
+    let body = only("outcome", "failed");
     for reporter in [&own, &unbound] {
         let id = decided(&client, 10.0, "DE").await;
         for (refused, status) in [(&other, 404), (&reader, 403), (&admin, 403)] {
             assert_eq!(report(refused, &id, body.clone()).await.0, status);
         }
-        let (status, made) = report(reporter, &id, body.clone()).await;
-        assert_eq!(status, 200, "{made:#}");
+        report(reporter, &id, body.clone()).await.assert_status(200);
         assert_eq!(report(&own, &id, body.clone()).await.0, 409);
     }
 }

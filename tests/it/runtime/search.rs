@@ -7,9 +7,8 @@ mod kept;
 use serde_json::{Value, json};
 
 use super::{demo, questions::TENANT};
-use crate::support::{Client, TestApp, asking};
+use crate::support::{AGENT, Answered, Client, Members, Plain, TestApp, asking, new_tenant};
 
-const AGENT: &str = "svc:agent:acme:invoice-bot";
 const GROUPS: [&str; 4] = ["decisions", "approvals", "principals", "records"];
 
 /// A payment with the facts that the demonstration's tool declares.
@@ -23,8 +22,7 @@ fn paying(amount: f64, payee: &str, iban: &str, invoice: &str) -> Value {
 
 /// Makes a decision, and returns its id.
 async fn decided(client: &Client, ask: Value) -> String {
-    let (status, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
-    assert_eq!(status, 200, "{answer:#}");
+    let answer = client.evaluate(ask).await.assert_status(200);
     answer["decision_id"].as_str().unwrap().to_owned()
 }
 
@@ -38,7 +36,7 @@ fn auditor(app: &TestApp) -> Client {
 
 /// Searches as a person of a tenant.
 async fn found(client: &Client, text: &str) -> Value {
-    let (status, answer) = client.get(&format!("/api/v1/app/search?q={}", query(text))).await;
+    let (status, answer) = client.search(&format!("q={}", query(text))).await;
     assert_eq!(status, 200, "{text}: {answer:#}");
     answer
 }
@@ -63,8 +61,7 @@ fn ids(answer: &Value, group: &str, id: &str) -> Vec<String> {
 /// The decisions in the list with this fact.
 async fn listed(client: &Client, fact: &str) -> Vec<String> {
     let path = format!("/api/v1/app/decisions?fact={}", query(fact));
-    let (status, page) = client.get(&path).await;
-    assert_eq!(status, 200, "{page:#}");
+    let page = client.get(&path).await.assert_status(200);
     ids(&page, "decisions", "decision_id")
 }
 
@@ -101,8 +98,7 @@ async fn a_decision_is_found_by_the_whole_value_of_each_role() {
     // Other filters of the list apply to the found decisions.
     for (filter, count) in [("decision=allow", 1), ("decision=deny", 0), ("action=ticket.close", 0)]
     {
-        let path = format!("/api/v1/app/decisions?fact=RE-2026-118&{filter}");
-        let (_, page) = auditor.get(&path).await;
+        let (_, page) = auditor.list_decisions(&format!("fact=RE-2026-118&{filter}")).await;
         assert_eq!(page["decisions"].as_array().unwrap().len(), count, "{filter}: {page:#}");
     }
 }
@@ -137,8 +133,7 @@ async fn an_amount_is_found_with_its_currency() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn decisions_of_tools_without_roles_have_no_facts() {
     let (app, client, _) = demo().await;
-    let mut ask = paying(10.0, "Globex", "FR76", "R-1");
-    ask["action"] = json!("invoice.archive");
+    let ask = paying(10.0, "Globex", "FR76", "R-1").with("action", "invoice.archive");
     decided(&client, ask).await;
     app.index_facts().await;
     let auditor = auditor(&app);
@@ -154,10 +149,9 @@ async fn decisions_of_tools_without_roles_have_no_facts() {
 async fn people_find_only_what_they_may_list() {
     let (app, client, _) = demo().await;
     let held = paying(25_000.0, "Globex", "FR76", "invoice-bot");
-    let (_, answer) = client.post("/api/v1/runtime/evaluate", held).await;
+    let (_, answer) = client.evaluate(held).await;
     let approval = answer["approval_id"].as_str().unwrap();
-    let body = json!({"name": "Other", "slug": "other"});
-    assert_eq!(app.owner().post("/api/v1/tenants", body).await.0, 201);
+    assert_eq!(app.owner().create_tenant(new_tenant("Other", "other")).await.0, 201);
     app.index_facts().await;
     // The document of the request is also the agent's name.
     for (role, finds) in [
@@ -176,7 +170,7 @@ async fn people_find_only_what_they_may_list() {
         }
     }
     let viewer = app.person(TENANT, "viewer", "p@example.org");
-    assert_eq!(viewer.get("/api/v1/app/search?q=x").await.0, 403);
+    assert_eq!(viewer.search("q=x").await.0, 403);
     let other = app.person("svc:tenant:other", "admin", "p@example.org");
     let decision = answer["decision_id"].as_str().unwrap();
     for text in ["Globex", "25000 EUR", "invoice-bot", AGENT, approval, decision, "payments"] {
@@ -185,7 +179,7 @@ async fn people_find_only_what_they_may_list() {
             assert_eq!(answer[group], json!([]), "{text}: {answer:#}");
         }
     }
-    let refused = other.get(&format!("/api/v1/app/search?q=Globex&tenant_id={TENANT}")).await;
+    let refused = other.search(&format!("q=Globex&tenant_id={TENANT}")).await;
     assert_eq!(refused.0, 400, "{:#}", refused.1);
 }
 
@@ -197,7 +191,7 @@ async fn the_owner_names_the_tenant() {
     app.index_facts().await;
     let owner = app.owner();
     let search = async |text: &str| {
-        let (status, answer) = owner.get(&format!("/api/v1/search?q={text}")).await;
+        let (status, answer) = owner.search(&format!("q={text}")).await;
         assert_eq!(status, 200, "{text}: {answer:#}");
         answer
     };
@@ -208,12 +202,12 @@ async fn the_owner_names_the_tenant() {
     assert!(decisions(&search("Globex").await).is_empty());
     assert_eq!(decisions(&search(&paid).await), [(paid.clone(), Vec::new())]);
     assert_eq!(ids(&search(AGENT).await, "principals", "principal_id"), [AGENT]);
-    let unknown = owner.get("/api/v1/search?q=Globex&tenant_id=nowhere").await;
+    let unknown = owner.search("q=Globex&tenant_id=nowhere").await;
     assert_eq!(unknown.0, 400, "{:#}", unknown.1);
-    let refused = owner.get("/api/v1/decisions?fact=Globex").await;
-    assert_eq!((refused.0, &refused.1["details"][0]["field"]), (400, &json!("tenant_id")));
+    let refused = owner.list_decisions("fact=Globex").await;
+    assert_eq!((refused.0, refused.1["details"][0]["field"].text()), (400, "tenant_id"));
     for blank in ["", "%20%20"] {
-        assert_eq!(owner.get(&format!("/api/v1/search?q={blank}")).await.0, 400, "{blank}");
+        assert_eq!(owner.search(&format!("q={blank}")).await.0, 400, "{blank}");
     }
 }
 
@@ -244,7 +238,7 @@ async fn ids_and_names_are_found() {
 async fn a_held_request_is_found_at_once() {
     let (app, client, _) = demo().await;
     let ask = paying(25_000.0, "Globex", "FR76", "R-7");
-    let (_, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
+    let (_, answer) = client.evaluate(ask).await;
     let approval = answer["approval_id"].as_str().unwrap();
     let auditor = auditor(&app);
     let early = found(&auditor, "R-7").await;
@@ -272,12 +266,13 @@ async fn a_group_has_twenty_results_and_the_list_has_all() {
     let auditor = auditor(&app);
     let answer = found(&auditor, "Globex").await;
     let shown: Vec<String> = decisions(&answer).into_iter().map(|(id, _)| id).collect();
-    assert_eq!((shown.as_slice(), &answer["more_decisions"]), (&made[..20], &json!(true)));
+    assert_eq!((shown.as_slice(), answer["more_decisions"].as_bool()), (&made[..20], Some(true)));
     let (mut paged, mut token) = (Vec::new(), String::new());
     loop {
-        let path = format!("/api/v1/app/decisions?fact=payee:Globex&limit=9&page_token={token}");
-        let (status, page) = auditor.get(&path).await;
-        assert_eq!(status, 200, "{page:#}");
+        let page = auditor
+            .list_decisions(&format!("fact=payee:Globex&limit=9&page_token={token}"))
+            .await
+            .assert_status(200);
         paged.extend(ids(&page, "decisions", "decision_id"));
         match page["next_page_token"].as_str() {
             Some(next) => next.clone_into(&mut token),

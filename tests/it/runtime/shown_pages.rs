@@ -11,7 +11,7 @@ use super::{
     questions::{TENANT, act, approver, held, read},
     simulate::rows,
 };
-use crate::support::asking;
+use crate::support::{Members, Plain, asking, new_policy, nothing, only};
 
 /// A page holds as many contexts as a client accepts, and the token of the next page.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -49,7 +49,7 @@ async fn the_deepest_question_can_be_shown() {
     let (app, client, _) = demo().await;
     let mut deep = json!("the bottom");
     for _ in 0..31 {
-        deep = json!({"a": deep});
+        deep = only("a", &deep);
     }
     let mut ask = asking(25_000.0, "DE");
     ask["context"]["deep"] = deep;
@@ -76,8 +76,7 @@ fn outcome(shown: &Value) -> (&str, &str) {
 async fn one_approval_is_shown_with_its_would_be() {
     let (app, client, delegation) = demo().await;
     let ann = approver(&app);
-    let ask = asking(25_000.0, "DE");
-    let id = held(&client, &ask).await;
+    let id = held(&client, &asking(25_000.0, "DE")).await;
     let before = rows(&app).await;
     let permitted = ("allow_with_constraints", "permission_granted");
     let shown = read(&ann, &id).await;
@@ -85,33 +84,37 @@ async fn one_approval_is_shown_with_its_would_be() {
     let would_be = &shown["would_be"];
     assert_eq!((&would_be["needed"], &would_be["policies"]), (&Value::Null, &json!([])));
     assert_eq!(would_be["no_longer_needed"], false, "{would_be}");
-    let (_, list) = ann.get("/api/v1/app/approvals").await;
+    let (_, list) = ann.list_approvals("").await;
     assert_eq!(list["approvals"][0]["would_be"], Value::Null);
     assert_eq!(rows(&app).await, before, "the preview was stored");
     // A new policy requires a second approver. With one approval the request would still be held.
     let two = "@id(\"two\") @decision(\"require_approval\") @approvals(\"2\")\n\
                forbid (principal, action, resource);";
-    let policy = json!({"tenant_id": TENANT, "regime": "internal", "name": "Two", "cedar": two});
-    let (_, made) = app.owner().post("/api/v1/policies", policy).await;
+    let policy = new_policy("internal", two).with("name", "Two");
+    let (_, made) = app.owner().create_policy(policy).await;
     let waits = ("require_approval", "approval_threshold_breach");
     let shown = read(&ann, &id).await;
     assert_eq!(outcome(&shown), waits);
     let would_be = &shown["would_be"];
-    assert_eq!((&would_be["needed"], &would_be["roles"]), (&json!(2), &json!([])), "{would_be}");
+    assert_eq!((would_be["needed"].number(), &would_be["roles"]), (2, &json!([])), "{would_be}");
     let by: Vec<_> = would_be["policies"].as_array().unwrap().iter().collect();
     assert!(by.iter().any(|by| by["statement"] == "two" && by["name"] == "Two"), "{would_be}");
     // After the first of the two approvals, the preview assumes that the second follows.
-    let (_, given) = act(&ann, &id, "approve", json!({})).await;
-    assert_eq!((&given["state"], &given["needed"]), (&json!("pending"), &json!(2)), "{given:#}");
+    let (_, given) = act(&ann, &id, "approve", nothing()).await;
+    assert_eq!((given["state"].text(), given["needed"].number()), ("pending", 2), "{given:#}");
     assert_eq!(outcome(&read(&ann, &id).await), permitted);
-    let policy = format!("/api/v1/policies/{}", made["policy"]["id"].as_str().unwrap());
-    assert_eq!(app.owner().patch(&policy, json!({"state": "retired"})).await.0, 200);
+    assert_eq!(
+        app.owner()
+            .update_policy(made["policy"]["id"].as_str().unwrap(), only("state", "retired"))
+            .await
+            .0,
+        200
+    );
     // A request under a delegation that has ended is denied regardless of approvals.
-    let revoke = format!("/api/v1/delegations/{delegation}/revoke");
-    assert_eq!(app.owner().post(&revoke, json!({})).await.0, 200);
+    assert_eq!(app.owner().revoke_delegation(&delegation, None).await.0, 200);
     assert_eq!(outcome(&read(&ann, &id).await), ("deny", "delegation_revoked"));
-    assert_eq!(act(&ann, &id, "decline", json!({"reason": "no"})).await.0, 409, "has acted");
+    assert_eq!(act(&ann, &id, "decline", only("reason", "no")).await.0, 409, "has acted");
     let bob = app.person(TENANT, "approver", "bob@example.org");
-    assert_eq!(act(&bob, &id, "decline", json!({"reason": "no"})).await.0, 200);
+    assert_eq!(act(&bob, &id, "decline", only("reason", "no")).await.0, 200);
     assert_eq!(read(&ann, &id).await["would_be"], Value::Null);
 }

@@ -9,7 +9,10 @@ use diesel_async::RunQueryDsl;
 use serde_json::{Value, json};
 
 use super::{asking, demo};
-use crate::support::{Client, TestApp};
+use crate::support::{
+    Answered, Client, Members, Plain, SIMULATE_DECISION, TestApp, new_api_key, new_tenant, nothing,
+    only,
+};
 
 pub(super) const TENANT: &str = "svc:tenant:acme";
 const SIMULATE: &str = "/api/v1/decisions:simulate";
@@ -18,8 +21,7 @@ pub(super) const OVER_1000: &str = "@id(\"no-large-payments\")\nforbid (principa
 
 /// Makes a decision and returns its id and the response.
 pub(super) async fn decided(client: &Client, ask: Value) -> (String, Value) {
-    let (status, answer) = client.post("/v1/decisions/evaluate", ask).await;
-    assert_eq!(status, 200, "{answer:#}");
+    let answer = client.evaluate_decision(ask).await.assert_status(200);
     (answer["decision_id"].as_str().unwrap().to_owned(), answer)
 }
 
@@ -76,7 +78,7 @@ async fn a_candidate_policy_is_tried_and_nothing_remains() {
     for (who, path) in [
         (&app.owner(), SIMULATE),
         (&admin, "/api/v1/app/decisions:simulate"),
-        (&client, "/v1/decisions:simulate"),
+        (&client, SIMULATE_DECISION),
     ] {
         let answer = simulated(who, path, body.clone()).await;
         assert_eq!(outcome(&answer), ("deny", "policy_denied"), "{answer:#}");
@@ -88,18 +90,14 @@ async fn a_candidate_policy_is_tried_and_nothing_remains() {
         assert_eq!(answer["stages"].as_array().unwrap().len(), 4);
     }
     // A simulated hold opens no approval request, and an idempotency key stores no response.
-    let held = json!({"request": asking(25_000.0, "DE")});
-    let keyed = client.call(
-        "POST",
-        "/v1/decisions:simulate",
-        Some(held),
-        &[("idempotency-key", "simulate-1")],
-    );
+    let held = only("request", asking(25_000.0, "DE"));
+    let keyed =
+        client.call("POST", SIMULATE_DECISION, Some(held), &[("idempotency-key", "simulate-1")]);
     let (status, answer) = keyed.await;
-    assert_eq!((status, &answer["approvals_needed"]["count"]), (200, &json!(1)), "{answer:#}");
+    assert_eq!((status, answer["approvals_needed"]["count"].number()), (200, 1), "{answer:#}");
     assert_eq!(
-        (&answer["would_change"], &answer["smallest_change"]),
-        (&json!(false), &json!(null))
+        (answer["would_change"].as_bool(), &answer["smallest_change"]),
+        (Some(false), &json!(null))
     );
     assert_eq!(answer["authority"]["kind"], "delegation");
     assert_eq!(rows(&app).await, before);
@@ -109,25 +107,24 @@ async fn a_candidate_policy_is_tried_and_nothing_remains() {
 async fn recorded_facts_stay_what_they_were() {
     let (app, client, delegation) = demo().await;
     let (id, answer) = decided(&client, asking(1200.0, "DE")).await;
-    let revoke = format!("/api/v1/delegations/{delegation}/revoke");
-    assert_eq!(app.owner().post(&revoke, json!({"reason": "over"})).await.0, 200);
-    let now = simulated(&client, "/v1/decisions:simulate", json!({"decision_id": id})).await;
+    assert_eq!(app.owner().revoke_delegation(&delegation, Some("over")).await.0, 200);
+    let now = client.simulate_decision(only("decision_id", &id)).await.assert_status(200);
     assert_eq!(outcome(&now), ("deny", "delegation_revoked"), "{now:#}");
     let link = (&json!("link"), &json!("state"), &Value::Null, &json!(delegation));
     assert_eq!(turned(&now), link, "{now:#}");
     let recorded = json!({"decision_id": id, "against": "recorded"});
-    let then = simulated(&client, "/v1/decisions:simulate", recorded.clone()).await;
+    let then = client.simulate_decision(recorded.clone()).await.assert_status(200);
     assert_eq!(outcome(&then), ("allow_with_constraints", "permission_granted"), "{then:#}");
     assert_eq!(then["would_change"], false);
     for member in ["evaluated_at", "valid_until", "authority_revision"] {
         assert_eq!(then[member], answer[member], "{member}");
     }
     let mut more = recorded.clone();
-    more["changes"] = json!({"amount": 25_000});
-    let held = simulated(&client, "/v1/decisions:simulate", more.clone()).await;
+    more["changes"] = only("amount", 25_000);
+    let held = client.simulate_decision(more.clone()).await.assert_status(200);
     assert_eq!(outcome(&held), ("require_approval", "approval_threshold_breach"), "{held:#}");
     more["changes"] = json!({"purpose": "customer-care", "tool_id": "x"});
-    let (status, refused) = client.post("/v1/decisions:simulate", more).await;
+    let (status, refused) = client.simulate_decision(more).await;
     let named = [&refused["details"][0]["field"], &refused["details"][1]["field"]];
     assert_eq!(status, 400, "{refused:#}");
     assert_eq!(named, [&json!("changes.purpose"), &json!("changes.tool_id")]);
@@ -139,20 +136,20 @@ async fn changed_facts_and_times() {
     let (id, _) = decided(&client, asking(1200.0, "DE")).await;
     let with = async |changes: Value| {
         let body = json!({"decision_id": id, "changes": changes});
-        simulated(&client, "/v1/decisions:simulate", body).await
+        client.simulate_decision(body).await.assert_status(200)
     };
     for (changes, decision, reason) in [
-        (json!({"amount": 25_000}), "require_approval", "approval_threshold_breach"),
+        (only("amount", 25_000), "require_approval", "approval_threshold_breach"),
         (
             json!({"amount": 25_000, "approved": true}),
             "allow_with_constraints",
             "permission_granted",
         ),
-        (json!({"jurisdiction": "US"}), "deny", "jurisdiction_unsupported"),
+        (only("jurisdiction", "US"), "deny", "jurisdiction_unsupported"),
         (json!({"context": {"jurisdiction": null}}), "deny", "jurisdiction_unsupported"),
         (json!({"context": {"amount": 60_000}}), "deny", "constraint_exceeded"),
-        (json!({"purpose": "customer-care"}), "deny", "purpose_not_admitted"),
-        (json!({"delegation_id": "svc:del:acme:0"}), "deny", "delegation_unknown"),
+        (only("purpose", "customer-care"), "deny", "purpose_not_admitted"),
+        (only("delegation_id", "svc:del:acme:0"), "deny", "delegation_unknown"),
         (
             json!({"action_risk_classification": {"risk_tier": "prohibited"}}),
             "deny",
@@ -167,28 +164,26 @@ async fn changed_facts_and_times() {
         let (kind, member, value, _) = turned(&answer);
         [kind, member, value].map(|part| part.as_str().unwrap_or_default().to_owned())
     };
-    let places = told(json!({"jurisdiction": "US"})).await;
+    let places = told(only("jurisdiction", "US")).await;
     assert_eq!(places, ["jurisdiction", "context.jurisdiction", "DE"]);
     let amount = told(json!({"context": {"amount": 60_000}})).await;
     assert_eq!(amount, ["amount", "context.amount", "50000"]);
-    let purpose = told(json!({"purpose": "customer-care"})).await;
+    let purpose = told(only("purpose", "customer-care")).await;
     assert_eq!(purpose, ["purpose", "purpose", "invoice-settlement"]);
-    let unnamed = told(json!({"delegation_id": "svc:del:acme:0"})).await;
+    let unnamed = told(only("delegation_id", "svc:del:acme:0")).await;
     assert_eq!(unnamed, ["delegation", "delegation_id", delegation.as_str()]);
     // Uses a resource that no grant covers.
     let resource = json!({"tenant_id": TENANT, "kind": "ledger", "name": "Other"});
-    let (_, made) = app.owner().post("/api/v1/resources", resource).await;
-    let access = told(json!({"resource_id": made["resource"]["id"]})).await;
+    let (_, made) = app.owner().create_resource(resource).await;
+    let access = told(only("resource_id", &made["resource"]["id"])).await;
     assert_eq!(access, ["grant", "granted_access_to", "execute"]);
     // The delegation ends tomorrow, and the simulated time is the day after.
     let tomorrow = Clock::default().now() + TimeDelta::days(1);
-    let narrow = json!({"expires_at": tomorrow.to_rfc3339()});
-    let path = format!("/api/v1/delegations/{delegation}/narrow");
-    let (status, narrowed) = app.owner().post(&path, narrow).await;
-    assert_eq!(status, 200, "{narrowed:#}");
+    let narrow = only("expires_at", tomorrow.to_rfc3339());
+    app.owner().narrow_delegation(&delegation, narrow).await.assert_status(200);
     let later = tomorrow + TimeDelta::days(1);
     let body = json!({"decision_id": id, "at": later.to_rfc3339()});
-    let answer = simulated(&client, "/v1/decisions:simulate", body).await;
+    let answer = client.simulate_decision(body).await.assert_status(200);
     assert_eq!(outcome(&answer), ("deny", "delegation_expired"), "{answer:#}");
     let (kind, member, _, link) = turned(&answer);
     assert_eq!((kind, member, link), (&json!("link"), &json!("expires_at"), &json!(delegation)));
@@ -197,25 +192,24 @@ async fn changed_facts_and_times() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn counters_are_read_and_never_counted() {
     let (app, client, delegation) = demo().await;
-    let (_, first) = app.owner().get(&format!("/api/v1/delegations/{delegation}")).await;
+    let (_, first) = app.owner().get_delegation(&delegation).await;
     let first = &first["delegation"];
     let body = json!({"tenant_id": TENANT, "actions": ["payment.*"], "currency": "EUR",
         "delegator_id": first["delegator_id"], "delegate_id": first["delegate_id"],
         "max_total_amount": {"amount": "100", "window_seconds": 86400}});
-    let (_, made) = app.owner().post("/api/v1/delegations", body).await;
-    let mut ask = asking(60.0, "DE");
-    ask["delegation_id"] = made["delegation"]["id"].clone();
-    let body = json!({"request": ask});
+    let (_, made) = app.owner().create_delegation(body).await;
+    let ask = asking(60.0, "DE").with("delegation_id", &made["delegation"]["id"]);
+    let body = only("request", &ask);
     for _ in 0..3 {
-        let answer = simulated(&client, "/v1/decisions:simulate", body.clone()).await;
+        let answer = client.simulate_decision(body.clone()).await.assert_status(200);
         assert_eq!(outcome(&answer), ("allow_with_constraints", "permission_granted"));
     }
     let (id, _) = decided(&client, ask.clone()).await;
-    let answer = simulated(&client, "/v1/decisions:simulate", body).await;
+    let answer = client.simulate_decision(body).await.assert_status(200);
     assert_eq!(outcome(&answer), ("deny", "constraint_exceeded"), "{answer:#}");
     assert_eq!(answer["smallest_change"]["value"], "40");
     let recorded = json!({"decision_id": id, "against": "recorded"});
-    let then = simulated(&client, "/v1/decisions:simulate", recorded).await;
+    let then = client.simulate_decision(recorded).await.assert_status(200);
     assert_eq!(outcome(&then), ("allow_with_constraints", "permission_granted"), "{then:#}");
 }
 
@@ -224,18 +218,14 @@ async fn what_is_wrong_is_named() {
     let (app, client, _) = demo().await;
     let (id, _) = decided(&client, asking(1.0, "DE")).await;
     let bad = "forbid (principal, action, resource)\nwhen { context.amount > };";
-    let stored = |more: Value| {
-        let mut body = json!({"decision_id": id});
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        body
-    };
+    let stored = |more: Value| only("decision_id", &id).and(&more);
     let mut unsound = asking(1.0, "DE");
-    unsound["context"]["amount"] = json!("much");
+    unsound["context"]["amount"] = "much".into();
     for (body, member, problem) in [
-        (json!({}), "decision_id", "`request`"),
-        (stored(json!({"request": asking(1.0, "DE")})), "request", "one of them"),
+        (nothing(), "decision_id", "`request`"),
+        (stored(only("request", asking(1.0, "DE"))), "request", "one of them"),
         (json!({"request": asking(1.0, "DE"), "against": "recorded"}), "against", "decision_id"),
-        (json!({"request": unsound}), "request.context.amount", "number"),
+        (only("request", &unsound), "request.context.amount", "number"),
         (stored(json!({"changes": {"amount": 0.000_01}})), "changes.amount", "4 decimals"),
         (
             stored(json!({"changes": {"context": {"currency": "x"}}})),
@@ -259,31 +249,30 @@ async fn what_is_wrong_is_named() {
             "candidate_policies[0].policy_id",
             "not a policy",
         ),
-        (stored(json!({"without_policies": ["nothing"]})), "without_policies[0]", "not a policy"),
+        (stored(only("without_policies", ["nothing"])), "without_policies[0]", "not a policy"),
     ] {
-        let (status, refused) = client.post("/v1/decisions:simulate", body.clone()).await;
+        let (status, refused) = client.simulate_decision(body.clone()).await;
         let first = &refused["details"][0];
-        assert_eq!((status, &first["field"]), (400, &json!(member)), "{body:#}\n{refused:#}");
+        assert_eq!((status, first["field"].text()), (400, member), "{body:#}\n{refused:#}");
         assert!(first["problem"].as_str().unwrap().contains(problem), "{refused:#}");
     }
-    let unknown = json!({"decision_id": "svc:decision:00"});
-    assert_eq!(client.post("/v1/decisions:simulate", unknown).await.0, 404);
+    assert_eq!(client.simulate_decision(only("decision_id", "svc:decision:00")).await.0, 404);
     // Another tenant's key, a user without the role, a key bound to another agent.
-    let body = json!({"name": "Other", "slug": "other"});
-    assert_eq!(app.owner().post("/api/v1/tenants", body).await.0, 201);
+    let body = new_tenant("Other", "other");
+    assert_eq!(app.owner().create_tenant(body).await.0, 201);
     let stranger = app.client(&app.api_key("svc:tenant:other", &["runtime:read"]).await);
-    assert_eq!(stranger.post("/v1/decisions:simulate", stored(json!({}))).await.0, 404);
+    assert_eq!(stranger.simulate_decision(stored(nothing())).await.0, 404);
     let viewer = app.client(&app.member_token(TENANT, "viewer"));
-    assert_eq!(viewer.post("/api/v1/app/decisions:simulate", stored(json!({}))).await.0, 403);
-    let bound = json!({"tenant_id": TENANT, "label": "bound", "scopes": ["runtime:read"],
-                       "principal_ids": ["svc:agent:acme:support-bot"]});
-    let (_, key) = app.owner().post("/api/v1/api-keys", bound).await;
+    assert_eq!(viewer.simulate_decision(stored(nothing())).await.0, 403);
+    let bound = new_api_key("bound", &["runtime:read"])
+        .with("principal_ids", ["svc:agent:acme:support-bot"]);
+    let (_, key) = app.owner().create_api_key(bound).await;
     let bound = app.client(key["secret"].as_str().unwrap());
     for (body, wanted) in [
-        (stored(json!({})), (404, "not_found")),
-        (json!({"request": asking(1.0, "DE")}), (403, "subject_not_permitted")),
+        (stored(nothing()), (404, "not_found")),
+        (only("request", asking(1.0, "DE")), (403, "subject_not_permitted")),
     ] {
-        let (status, refused) = bound.post("/v1/decisions:simulate", body).await;
+        let (status, refused) = bound.simulate_decision(body).await;
         assert_eq!((status, refused["error"].as_str().unwrap()), wanted);
     }
 }
@@ -305,17 +294,16 @@ async fn a_denial_explained_names_the_smallest_change() {
         "sentence": "ask for 50000 at most", "decision": "require_approval",
         "reason_code": "approval_threshold_breach", "further": []});
     assert_eq!(answer["smallest_change"], change, "{answer:#}");
-    let (_, shown) = client.get(&format!("/v1/decisions/{id}")).await;
+    let (_, shown) = client.get_decision(&id).await;
     assert!(!shown["record"].to_string().contains("50000"), "{shown:#}");
     let keyed = || {
         let headers = &[("idempotency-key", "explain-1")];
-        client.call("POST", "/api/v1/runtime/evaluate", Some(ask.clone()), headers)
+        client.evaluate_with(ask.clone(), headers)
     };
     let first = keyed().await.1;
     assert_eq!(first["smallest_change"], change, "{first:#}");
     assert_eq!(keyed().await.1, first);
-    let permitted = json!({"explain": true});
-    let mut ask = asking(1.0, "DE");
-    ask["explain"] = permitted["explain"].clone();
+    let permitted = only("explain", true);
+    let ask = asking(1.0, "DE").with("explain", &permitted["explain"]);
     assert_eq!(decided(&client, ask).await.1["smallest_change"], Value::Null);
 }

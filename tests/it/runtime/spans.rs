@@ -7,7 +7,6 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use serde_json::json;
 use tracing::{
     Id, Subscriber,
     field::{Field, Visit},
@@ -49,10 +48,10 @@ async fn each_stage_has_a_span_with_ids_and_outcome() {
     let spans = Spans::default();
     let client = app.client(&demo.api_key);
     let mut body = asking(1200.0, "DE");
-    body["context"]["note"] = json!("a secret of the caller");
+    body["context"]["note"] = "a secret of the caller".into();
 
     let listening = tracing_subscriber::registry().with(spans.clone()).set_default();
-    let (status, decided) = client.post("/api/v1/runtime/evaluate", body).await;
+    let (status, decided) = client.evaluate(body).await;
     drop(listening);
 
     assert_eq!(status, 200, "{decided}");

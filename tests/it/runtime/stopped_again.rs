@@ -10,7 +10,7 @@ use super::{
     demo,
     stops::{AGENT, TENANT, outcome},
 };
-use crate::support::{Client, TestApp};
+use crate::support::{Answered, Client, Plain, TestApp, nothing};
 
 /// Calls with the same key. Returns the stop's id.
 async fn stop(client: &Client, path: &str, kind: &str) -> String {
@@ -18,7 +18,7 @@ async fn stop(client: &Client, path: &str, kind: &str) -> String {
     let body = json!({"tenant_id": TENANT, named: AGENT, "reason": "it pays twice"});
     let headers = [("idempotency-key", "stop-1")];
     let (status, answer) = client.call("POST", path, Some(body), &headers).await;
-    assert_eq!((status, &answer[kind]["state"]), (201, &json!("active")), "{path}: {answer:#}");
+    assert_eq!((status, answer[kind]["state"].text()), (201, "active"), "{path}: {answer:#}");
     answer[kind]["id"].as_str().unwrap().to_owned()
 }
 
@@ -29,8 +29,7 @@ async fn end(app: &TestApp, id: &str) {
     } else {
         format!("/api/v1/stop-signals/{id}/lift")
     };
-    let (status, ended) = app.owner().post(&path, json!({})).await;
-    assert_eq!(status, 200, "{ended:#}");
+    app.owner().post(&path, nothing()).await.assert_status(200);
 }
 
 async fn count(app: &TestApp, path: &str) -> Value {

@@ -9,18 +9,17 @@ use serde_json::{Value, json};
 
 use super::{
     asking, demo,
-    simulate::{TENANT, decided, outcome, simulated},
+    simulate::{TENANT, decided, outcome},
 };
 use crate::{
     evidence::golden,
-    support::{Client, TestApp},
+    support::{Answered, Client, EVALUATE_DECISION, Members, Plain, TestApp, new_policy, only},
 };
 
 /// A zone without daylight saving time, with its offset in hours.
 type Zone = (&'static str, i32);
 const KIRITIMATI: Zone = ("Pacific/Kiritimati", 14);
 const NIUE: Zone = ("Pacific/Niue", -11);
-const TENANTS: &str = "/api/v1/tenants/acme";
 const DELEGATIONS: &str = "/api/v1/delegations";
 
 /// The time in a zone now, and in two minutes: the day may end during a test.
@@ -48,14 +47,13 @@ fn hours(zone: Zone, today_in: Zone) -> Value {
 }
 
 async fn set_zone(app: &TestApp, zone: &str) {
-    let (status, set) = app.owner().patch(TENANTS, json!({"time_zone": zone})).await;
-    assert_eq!((status, &set["tenant"]["time_zone"]), (200, &json!(zone)), "{set:#}");
+    let (status, set) = app.owner().update_tenant("acme", only("time_zone", zone)).await;
+    assert_eq!((status, set["tenant"]["time_zone"].text()), (200, zone), "{set:#}");
 }
 
 async fn activate(app: &TestApp, cedar: &str) -> String {
-    let body = json!({"tenant_id": TENANT, "regime": "own", "name": "By time", "cedar": cedar});
-    let (status, made) = app.owner().post("/api/v1/policies", body).await;
-    assert_eq!(status, 201, "{made:#}");
+    let body = new_policy("own", cedar).with("name", "By time");
+    let made = app.owner().create_policy(body).await.assert_status(201);
     made["policy"]["id"].as_str().unwrap().to_owned()
 }
 
@@ -74,9 +72,8 @@ fn is_sealed(bundle: &str, zone: Zone) {
 }
 
 async fn replays(app: &TestApp, id: &str) {
-    let body = json!({"decision_id": id});
-    let (status, proof) = app.owner().post("/v1/replay/proof", body).await;
-    assert_eq!((status, &proof["result"]), (200, &json!("match")), "{proof:#}");
+    let (status, proof) = app.owner().mint_replay_proof(only("decision_id", id)).await;
+    assert_eq!((status, proof["result"].text()), (200, "match"), "{proof:#}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -86,7 +83,7 @@ async fn policies_follow_the_tenants_clock_and_replays_the_sealed_offset() {
     activate(&app, &only_today(KIRITIMATI)).await;
     set_zone(&app, KIRITIMATI.0).await;
     let key = [("idempotency-key", "by-time")];
-    let path = "/v1/decisions/evaluate";
+    let path = EVALUATE_DECISION;
     let (status, allowed) = client.call("POST", path, Some(asking(1200.0, "DE")), &key).await;
     assert_eq!((status, outcome(&allowed).1), (200, "permission_granted"), "{allowed:#}");
     let (status, repeated) = client.call("POST", path, Some(asking(1200.0, "DE")), &key).await;
@@ -101,7 +98,7 @@ async fn policies_follow_the_tenants_clock_and_replays_the_sealed_offset() {
     }
     // A permission is repeated only while the policy would permit it at its own time.
     let (status, stopped) = client.call("POST", path, Some(asking(1200.0, "DE")), &key).await;
-    assert_eq!((status, &stopped["error"]), (409, &json!("decision_stopped")), "{stopped:#}");
+    assert_eq!((status, stopped["error"].text()), (409, "decision_stopped"), "{stopped:#}");
     let (denied, _) = decided(&client, asking(1200.0, "DE")).await;
     set_zone(&app, "UTC").await;
     let allowed = allowed["decision_id"].as_str().unwrap();
@@ -129,7 +126,7 @@ async fn candidates_on_the_local_time_are_simulated() {
     ] {
         let body = json!({"request": asking(1200.0, "DE"), "at": at,
                           "candidate_policies": [{"cedar": at_two}]});
-        let answer = simulated(&client, "/v1/decisions:simulate", body).await;
+        let answer = client.simulate_decision(body).await.assert_status(200);
         assert_eq!(outcome(&answer).0, expected, "{at}: {answer:#}");
     }
     // The recorded facts have no offset, because no policy read the local time.
@@ -139,12 +136,12 @@ async fn candidates_on_the_local_time_are_simulated() {
     for (zone, changed) in [(KIRITIMATI, 0), (NIUE, 1)] {
         let cedar = only_today(zone);
         let body = json!({"tenant_id": TENANT, "candidate_policies": [{"cedar": cedar}]});
-        let impact = simulated(&app.owner(), "/api/v1/policies:impact", body).await;
+        let impact = app.owner().impact_policies(body).await.assert_status(200);
         let found = ["considered", "changed_total", "unreadable"].map(|name| &impact[name]);
         assert_eq!(found, [&json!(1), &json!(changed), &json!(0)], "{impact:#}");
         let body = json!({"decision_id": id, "against": "recorded",
                           "candidate_policies": [{"cedar": cedar}]});
-        let answer = simulated(&client, "/v1/decisions:simulate", body).await;
+        let answer = client.simulate_decision(body).await.assert_status(200);
         assert_eq!(outcome(&answer).0 == "deny", changed == 1, "{answer:#}");
     }
     // Recorded facts are also tried at another time, with the offset of that time.
@@ -157,7 +154,7 @@ async fn candidates_on_the_local_time_are_simulated() {
         ("2027-12-01T00:30:00Z", "allow_with_constraints"),
     ] {
         let body = json!({"decision_id": id, "against": "recorded", "at": at});
-        let answer = simulated(&client, "/v1/decisions:simulate", body).await;
+        let answer = client.simulate_decision(body).await.assert_status(200);
         assert_eq!(outcome(&answer).0, expected, "{at}: {answer:#}");
     }
 }
@@ -165,7 +162,7 @@ async fn candidates_on_the_local_time_are_simulated() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_the_owner_sets_a_known_zone_and_it_is_an_event() {
     let (app, client, _) = demo().await;
-    let (_, found) = app.owner().get(TENANTS).await;
+    let (_, found) = app.owner().get_tenant("acme").await;
     assert_eq!(found["tenant"]["time_zone"], "UTC");
     for (zone, remedy) in [
         (
@@ -181,23 +178,25 @@ async fn only_the_owner_sets_a_known_zone_and_it_is_an_event() {
             "`+02:00` is not a known time zone; use an IANA name such as `Europe/Berlin`",
         ),
     ] {
-        let (status, refused) = app.owner().patch(TENANTS, json!({"time_zone": zone})).await;
+        let (status, refused) = app.owner().update_tenant("acme", only("time_zone", &zone)).await;
         let fault = &refused["details"][0];
-        assert_eq!((status, &fault["field"]), (400, &json!("time_zone")), "{refused:#}");
+        assert_eq!((status, fault["field"].text()), (400, "time_zone"), "{refused:#}");
         assert_eq!(fault["problem"], remedy, "{refused:#}");
     }
     let admin = app.client(&app.member_token(TENANT, "admin"));
     for who in [&admin, &client] {
-        let (status, refused) = who.patch(TENANTS, json!({"time_zone": "Europe/Berlin"})).await;
+        let (status, refused) = who.update_tenant("acme", only("time_zone", "Europe/Berlin")).await;
         assert!(matches!(status, 401 | 403), "{refused:#}");
     }
     set_zone(&app, "Asia/Kathmandu").await;
-    let (status, cleared) = app.owner().patch(TENANTS, json!({"time_zone": null})).await;
-    assert_eq!((status, &cleared["tenant"]["time_zone"]), (200, &json!("UTC")), "{cleared:#}");
+    let (status, cleared) = app.owner().update_tenant("acme", only("time_zone", Value::Null)).await;
+    assert_eq!((status, cleared["tenant"]["time_zone"].text()), (200, "UTC"), "{cleared:#}");
     let begun = std::time::Instant::now();
     let changes = loop {
-        let path = format!("/api/v1/events?tenant_id={TENANT}&event_type=svc.tenant.changed");
-        let (_, page) = app.owner().get(&path).await;
+        let (_, page) = app
+            .owner()
+            .list_events(&format!("tenant_id={TENANT}&event_type=svc.tenant.changed"))
+            .await;
         let events = page["events"].as_array().unwrap();
         if events.len() == 2 {
             break events.iter().map(|event| event["data"].clone()).collect::<Vec<_>>();
@@ -212,17 +211,16 @@ async fn only_the_owner_sets_a_known_zone_and_it_is_an_event() {
 /// Creates a delegation like the demonstration tenant's, with these fields in addition.
 async fn delegate(app: &TestApp, like: &str, more: Value) -> (u16, Value) {
     let (_, found) = app.owner().get(&format!("{DELEGATIONS}/{like}")).await;
-    let mut body = json!({"tenant_id": TENANT});
+    let mut body = only("tenant_id", TENANT);
     for name in ["delegator_id", "delegate_id", "actions", "can_delegate"] {
         body[name] = found["delegation"][name].clone();
     }
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    app.owner().post(DELEGATIONS, body).await
+    app.owner().create_delegation(body).await
 }
 
 async fn under(client: &Client, delegation: &str) -> (String, Value) {
-    let mut ask = asking(1200.0, "DE");
-    ask["delegation_id"] = json!(delegation);
+    let ask = asking(1200.0, "DE").with("delegation_id", delegation);
     decided(client, ask).await
 }
 
@@ -230,8 +228,7 @@ async fn under(client: &Client, delegation: &str) -> (String, Value) {
 async fn hours_hold_in_their_zone_and_replay() {
     let (app, client, like) = demo().await;
     let made = async |hours: Value| {
-        let (status, made) = delegate(&app, &like, json!({"hours": hours})).await;
-        assert_eq!(status, 201, "{made:#}");
+        let made = delegate(&app, &like, only("hours", &hours)).await.assert_status(201);
         assert_eq!(made["delegation"]["hours"]["time_zone"], hours["time_zone"], "{made:#}");
         assert_eq!(made["delegation"]["hours"]["utc_offset"], Value::Null, "{made:#}");
         made["delegation"]["id"].as_str().unwrap().to_owned()
@@ -261,30 +258,25 @@ async fn hours_hold_in_their_zone_and_replay() {
 async fn hours_have_one_clock_of_a_known_zone() {
     let (app, _, like) = demo().await;
     let times = json!({"days": ["mon"], "from": "09:00", "to": "17:00"});
-    let with = |more: Value| {
-        let mut hours = times.clone();
-        hours.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        hours
-    };
+    let with = |more: Value| times.clone().and(&more);
     let both = with(json!({"time_zone": "Europe/Berlin", "utc_offset": "+01:00"}));
-    let unknown = with(json!({"time_zone": "Europe/Berln"}));
+    let unknown = with(only("time_zone", "Europe/Berln"));
     for (hours, field, problem) in [
         (both.clone(), "hours", "not both"),
         (times.clone(), "hours", "needs `time_zone` or `utc_offset`"),
         (unknown.clone(), "hours.time_zone", "did you mean `Europe/Berlin`?"),
-        (with(json!({"time_zone": ""})), "hours.time_zone", ""),
-        (with(json!({"utc_offset": "Europe/Berlin"})), "hours.utc_offset", ""),
+        (with(only("time_zone", "")), "hours.time_zone", ""),
+        (with(only("utc_offset", "Europe/Berlin")), "hours.utc_offset", ""),
     ] {
-        let (status, refused) = delegate(&app, &like, json!({"hours": hours})).await;
+        let (status, refused) = delegate(&app, &like, only("hours", &hours)).await;
         let fault = &refused["details"][0];
-        assert_eq!((status, &fault["field"]), (400, &json!(field)), "{refused:#}");
+        assert_eq!((status, fault["field"].text()), (400, field), "{refused:#}");
         assert!(fault["problem"].as_str().unwrap().contains(problem), "{refused:#}");
     }
     for (hours, problem) in [(both, "only one"), (unknown, "did you mean `Europe/Berlin`?")] {
         let uses = json!({"agent_id": "svc:agent:acme:invoice-bot", "used_id": "x.*",
-            "used_kind": "action", "constraints_json": json!({"hours": hours}).to_string()});
-        let (status, refused) = app.owner().post("/api/v1/relationships/uses", uses).await;
-        assert_eq!(status, 400, "{refused:#}");
+            "used_kind": "action", "constraints_json": only("hours", &hours).to_string()});
+        let refused = app.owner().create_uses(uses).await.assert_status(400);
         assert!(refused.to_string().contains(problem), "{refused:#}");
     }
 }
@@ -293,9 +285,8 @@ async fn hours_have_one_clock_of_a_known_zone() {
 async fn hours_in_another_zone_are_wider_unless_within_at_every_offset() {
     let (app, _, like) = demo().await;
     let hours = |zone: &str, from: &str, to: &str| json!({"time_zone": zone, "days": ["tue"], "from": from, "to": to});
-    let parent = json!({"hours": hours("Europe/Berlin", "09:00", "17:00")});
-    let (status, made) = delegate(&app, &like, parent).await;
-    assert_eq!(status, 201, "{made:#}");
+    let parent = only("hours", hours("Europe/Berlin", "09:00", "17:00"));
+    let made = delegate(&app, &like, parent).await.assert_status(201);
     let parent = &made["delegation"]["id"];
     let below = async |hours: Value| {
         let more = json!({"parent_id": parent, "delegator_id": "svc:agent:acme:invoice-bot",
@@ -329,7 +320,7 @@ async fn hours_in_another_zone_are_wider_unless_within_at_every_offset() {
         ("Europe/Berlin", "16:00", 409),
     ] {
         let (status, answer) =
-            app.owner().post(&path, json!({"hours": hours(zone, "09:00", to)})).await;
+            app.owner().post(&path, only("hours", hours(zone, "09:00", to))).await;
         assert_eq!(status, expected, "{zone} {to}: {answer:#}");
     }
 }

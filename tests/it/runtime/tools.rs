@@ -4,26 +4,18 @@
 use serde_json::{Value, json};
 
 use super::demo;
-use crate::support::{Client, TestApp, asking};
-
-const TENANT: &str = "svc:tenant:acme";
-const EVALUATE: &str = "/api/v1/runtime/evaluate";
+use crate::support::{
+    Answered, Client, EVALUATE, Members, Plain, SIMULATE_DECISION, TENANT, TestApp, asking,
+    new_policy, new_tool, only,
+};
 
 async fn ask(client: &Client, body: &Value) -> Value {
-    let (status, answer) = client.post(EVALUATE, body.clone()).await;
-    assert_eq!(status, 200, "{answer:#}");
-    answer
-}
-
-async fn made(app: &TestApp, path: &str, body: Value) -> Value {
-    let (status, answer) = app.owner().post(&format!("/api/v1/{path}"), body).await;
-    assert_eq!(status, 201, "{answer:#}");
-    answer
+    client.evaluate(body.clone()).await.assert_status(200)
 }
 
 /// Returns the id of the demonstration's tool of this name.
 async fn tool(app: &TestApp, name: &str) -> String {
-    let (_, found) = app.owner().get(&format!("/api/v1/tools?tenant_id={TENANT}")).await;
+    let (_, found) = app.owner().list_tools(&format!("tenant_id={TENANT}")).await;
     let mut tools = found["tools"].as_array().unwrap().iter();
     tools.find(|tool| tool["name"] == name).unwrap()["id"].as_str().unwrap().to_owned()
 }
@@ -36,8 +28,7 @@ async fn the_three_requests_come_out_alike_named_and_unnamed() {
         [(1200.0, "DE", "allow"), (25_000.0, "DE", "require_approval"), (1200.0, "US", "deny")]
     {
         let unnamed = asking(amount, place);
-        let mut named = unnamed.clone();
-        named["tool_id"] = json!(payments);
+        let named = unnamed.clone().with("tool_id", &payments);
         let (unnamed, named) = (ask(&client, &unnamed).await, ask(&client, &named).await);
         assert_eq!(unnamed["decision"], decision, "{unnamed:#}");
         assert_eq!(unnamed["reason_code"], named["reason_code"], "{named:#}");
@@ -56,20 +47,20 @@ async fn a_permit_by_a_row_on_a_tool_is_for_that_tool() {
     // This tool performs the same action, but no request that names it would be permitted.
     let other = json!({"tenant_id": TENANT, "name": "wild", "function_signature": "f()",
         "actions": ["ticket.*"], "action_risk_classification": {"risk_tier": "prohibited"}});
-    made(&app, "tools", other).await;
+    app.owner().create_tool(other).await.assert_status(201);
     let question = json!({"subject": "svc:agent:acme:support-bot", "action": "ticket.reply",
                           "purpose": "customer-care", "context": {}});
     let answer = ask(&client, &question).await;
-    assert_eq!((&answer["decision"], &answer["tool_id"]), (&json!("allow"), &json!(tickets)));
+    assert_eq!((answer["decision"].text(), answer["tool_id"].text()), ("allow", tickets.as_str()));
     let id = answer["decision_id"].as_str().unwrap();
-    let (_, found) = client.get(&format!("/v1/decisions/{id}")).await;
-    assert_eq!(found["record"]["verdict"]["tool_id"], json!(tickets), "{found:#}");
+    let (_, found) = client.get_decision(id).await;
+    assert_eq!(found["record"]["verdict"]["tool_id"], tickets, "{found:#}");
     let authorize = json!({"actor": {"entity_id": "svc:agent:acme:support-bot"},
                            "action": "ticket.reply", "purpose": "customer-care"});
-    let (status, answer) = client.post("/v1/runtime/authorize", authorize).await;
-    assert_eq!((status, &answer["tool_id"]), (200, &json!(tickets)), "{answer:#}");
-    let (status, answer) = client.post("/v1/decisions/evaluate", question).await;
-    assert_eq!((status, &answer["tool_id"]), (200, &json!(tickets)), "{answer:#}");
+    let (status, answer) = client.authorize(authorize).await;
+    assert_eq!((status, answer["tool_id"].text()), (200, tickets.as_str()), "{answer:#}");
+    let (status, answer) = client.evaluate_decision(question).await;
+    assert_eq!((status, answer["tool_id"].text()), (200, tickets.as_str()), "{answer:#}");
 }
 
 /// The demonstration's payment tool declares `financial`. A policy on this value also matches a
@@ -81,7 +72,7 @@ async fn a_request_avoids_no_policy_by_declaring_a_riskier_effect() {
     let mut questions = vec![asking(1200.0, "DE")];
     for effect in ["informational", "financial", "physical_actuation", "safety_critical"] {
         let mut question = asking(1200.0, "DE");
-        question["action_declaration"] = json!({"effect_class": effect});
+        question["action_declaration"] = only("effect_class", effect);
         questions.push(question.clone());
         question["tool_id"] = json!(payments);
         questions.push(question);
@@ -96,15 +87,17 @@ async fn a_request_avoids_no_policy_by_declaring_a_riskier_effect() {
             let answer = ask(&client, question).await;
             assert_eq!(answer["decision"], "allow", "{question:#} {answer:#}");
         }
-        let policy = json!({"tenant_id": TENANT, "regime": "own", "cedar": cedar,
-                            "applies_to": [target]});
-        let policy = made(&app, "policies", policy).await["policy"]["id"].clone();
+        let policy = new_policy("own", cedar).with("applies_to", [target]);
+        let policy =
+            app.owner().create_policy(policy).await.assert_status(201)["policy"]["id"].clone();
         for question in &questions {
             let answer = ask(&client, question).await;
             assert_eq!(answer["reason_code"], "policy_denied", "{question:#} {answer:#}");
         }
-        let path = format!("/api/v1/policies/{}", policy.as_str().unwrap());
-        assert_eq!(app.owner().patch(&path, json!({"state": "retired"})).await.0, 200);
+        assert_eq!(
+            app.owner().update_policy(policy.as_str().unwrap(), only("state", "retired")).await.0,
+            200
+        );
     }
 }
 
@@ -115,7 +108,7 @@ async fn making_a_tool_warns_where_an_action_becomes_stricter() {
     let wires = json!({"tenant_id": TENANT, "name": "wires", "function_signature": "wire()",
         "actions": ["payment.execute", "nobody.asks"], "requires": ["bic"],
         "action_risk_classification": {"risk_tier": "high"}});
-    let tool = made(&app, "tools", wires).await["tool"].clone();
+    let tool = app.owner().create_tool(wires).await.assert_status(201)["tool"].clone();
     let warnings = tool["warnings"].as_array().unwrap();
     assert_eq!(warnings.len(), 1, "{tool:#}");
     let warning = warnings[0].as_str().unwrap();
@@ -127,8 +120,8 @@ async fn making_a_tool_warns_where_an_action_becomes_stricter() {
     let answer = ask(&client, &asking(1200.0, "DE")).await;
     assert_eq!(answer["reason_code"], "context_incomplete", "{answer:#}");
     let mut explained = asking(1200.0, "DE");
-    explained["explain"] = json!(true);
-    explained["context"]["bic"] = json!("GENODEF1");
+    explained["explain"] = true.into();
+    explained["context"]["bic"] = "GENODEF1".into();
     let answer = ask(&client, &explained).await;
     assert_eq!(answer["reason_code"], "oversight_required", "{answer:#}");
     let id = tool["id"].as_str().unwrap();
@@ -138,23 +131,21 @@ async fn making_a_tool_warns_where_an_action_becomes_stricter() {
     assert!(detail.contains("risk_tier high") && detail.contains("only its own terms"), "{detail}");
 
     // The response to a change lists exactly the terms that become stricter or milder.
-    let path = format!("/api/v1/tools/{id}");
     let tamer = json!({"action_risk_classification": {"risk_tier": "limited"}});
-    let (_, changed) = app.owner().patch(&path, tamer).await;
+    let (_, changed) = app.owner().update_tool(id, tamer).await;
     let lines = changed["tool"]["warnings"].as_array().unwrap().iter();
     assert!(lines.clone().count() > 0, "{changed:#}");
     let is_milder = |line: &Value| line.as_str().is_some_and(|line| line.starts_with("milder: "));
     assert!(lines.clone().all(is_milder), "{changed:#}");
     let wilder = json!({"action_risk_classification": {"risk_tier": "prohibited"}});
-    let (_, changed) = app.owner().patch(&path, wilder).await;
+    let (_, changed) = app.owner().update_tool(id, wilder).await;
     let warning = changed["tool"]["warnings"][0].as_str().unwrap();
     assert!(warning.contains("oversight prohibited, was single_approver"), "{warning}");
     assert!(warning.contains("risk_tier prohibited, was limited"), "{warning}");
-    let (_, found) = app.owner().get(&path).await;
+    let (_, found) = app.owner().get_tool(id).await;
     assert_eq!(found["tool"]["warnings"], changed["tool"]["warnings"]);
-    let (status, refused) = app.owner().patch(&path, json!({"warnings": []})).await;
-    assert_eq!(status, 400, "{refused:#}");
-    let (status, _) = app.owner().call("DELETE", &path, None, &[]).await;
+    app.owner().update_tool(id, json!({"warnings": []})).await.assert_status(400);
+    let (status, _) = app.owner().delete_tool(id).await;
     assert_eq!(status, 200);
     assert_eq!(ask(&client, &asking(1200.0, "DE")).await["decision"], "allow");
 }
@@ -163,12 +154,14 @@ async fn making_a_tool_warns_where_an_action_becomes_stricter() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tool_that_cannot_be_read_binds_as_the_worst() {
     let (app, client, _) = demo().await;
-    let harmless = json!({"tenant_id": TENANT, "name": "x", "function_signature": "f()",
-        "actions": ["elsewhere.do"], "requires": ["nothing-that-is-there"]});
-    let id = made(&app, "tools", harmless).await["tool"]["id"].as_str().unwrap().to_owned();
+    let harmless =
+        new_tool("x", "f()", &["elsewhere.do"]).with("requires", ["nothing-that-is-there"]);
+    let id = app.owner().create_tool(harmless).await.assert_status(201)["tool"]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let payments = tool(&app, "payments").await;
-    let mut named = asking(1200.0, "DE");
-    named["tool_id"] = json!(payments);
+    let named = asking(1200.0, "DE").with("tool_id", &payments);
     app.database
         .run(&format!("UPDATE tools SET actions = '{{Not A Pattern}}' WHERE id = '{id}'"))
         .await;
@@ -178,7 +171,7 @@ async fn a_tool_that_cannot_be_read_binds_as_the_worst() {
     // A subject that is denied a tool is denied every action that the tool performs.
     let denied = json!({"agent_id": "svc:agent:acme:invoice-bot", "used_id": id,
                         "used_kind": "tool", "allowed": 0});
-    made(&app, "relationships/uses", denied).await;
+    app.owner().create_uses(denied).await.assert_status(201);
     assert_eq!(ask(&client, &asking(1200.0, "DE")).await["reason_code"], "capability_denied");
     let query = format!("agent_id=svc:agent:acme:invoice-bot&used_id={id}&used_kind=tool");
     let path = format!("/api/v1/relationships/uses/-?{query}");
@@ -208,16 +201,18 @@ async fn settled(client: &Client, reason: &str) -> Value {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stored_policy_that_can_never_be_true_denies_and_is_listed() {
     let (app, client, _) = demo().await;
-    let policy = json!({"tenant_id": TENANT, "regime": "internal", "name": "Places",
-        "cedar": "permit(principal, action, resource);"});
-    let id = made(&app, "policies", policy).await["policy"]["id"].as_str().unwrap().to_owned();
+    let policy =
+        new_policy("internal", "permit(principal, action, resource);").with("name", "Places");
+    let id = app.owner().create_policy(policy).await.assert_status(201)["policy"]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let target = json!({"policy_id": id, "target_class": "jurisdiction:FR"});
-    made(&app, "relationships/applies-to", target).await;
+    app.owner().create_applies_to(target).await.assert_status(201);
     let text = "forbid(principal, action, resource) when \
                 { context has jurisdiction && context.jurisdiction == \"FR-75\" };";
-    let (status, refused) =
-        app.owner().patch(&format!("/api/v1/policies/{id}"), json!({"cedar": text})).await;
-    assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("cedar")), "{refused:#}");
+    let (status, refused) = app.owner().update_policy(&id, only("cedar", text)).await;
+    assert_eq!((status, refused["details"][0]["field"].text()), (400, "cedar"), "{refused:#}");
     app.database.run(&format!("UPDATE policies SET cedar = '{text}' WHERE id = '{id}'")).await;
     let target = "UPDATE applies_to SET target_class = 'jurisdiction:DEU' \
                   WHERE target_class = 'jurisdiction:FR'";
@@ -231,7 +226,7 @@ async fn a_stored_policy_that_can_never_be_true_denies_and_is_listed() {
     let simulated = json!({"decision_id": answer["decision_id"],
         "candidate_policies": [{"cedar": text, "applies_to": ["jurisdiction:DEU"]}]});
     let owner = app.owner();
-    let (status, refused) = owner.post("/v1/decisions:simulate", simulated).await;
+    let (status, refused) = owner.post(SIMULATE_DECISION, simulated).await;
     let fields: Vec<_> =
         refused["details"].as_array().unwrap().iter().map(|d| d["field"].clone()).collect();
     assert_eq!(status, 400);
@@ -245,18 +240,15 @@ async fn an_approval_cited_without_need_is_not_spent() {
     let held = ask(&client, &asking(25_000.0, "DE")).await;
     let id = held["approval_id"].as_str().unwrap();
     let approver = app.person(TENANT, "approver", "ann@example.org");
-    let path = format!("/api/v1/app/approvals/{id}/approve");
-    assert_eq!(approver.post(&path, json!({})).await.0, 200);
-    let (_, policies) = app.owner().get(&format!("/api/v1/policies?tenant_id={TENANT}")).await;
+    assert_eq!(approver.approve_approval(id).await.0, 200);
+    let (_, policies) = app.owner().list_policies(&format!("tenant_id={TENANT}")).await;
     let policy = policies["policies"][0]["id"].as_str().unwrap();
-    let path = format!("/api/v1/policies/{policy}");
-    assert_eq!(app.owner().patch(&path, json!({"state": "retired"})).await.0, 200);
-    let mut citing = asking(25_000.0, "DE");
-    citing["approval_id"] = json!(id);
+    assert_eq!(app.owner().update_policy(policy, only("state", "retired")).await.0, 200);
+    let citing = asking(25_000.0, "DE").with("approval_id", id);
     for _ in 0..2 {
         assert_eq!(ask(&client, &citing).await["decision"], "allow");
     }
-    let approval = app.owner().get(&format!("/api/v1/approvals/{id}")).await.1["approval"].clone();
+    let approval = app.owner().get_approval(id).await.1["approval"].clone();
     assert_eq!(approval["state"], "approved", "{approval:#}");
 }
 
@@ -264,10 +256,10 @@ async fn an_approval_cited_without_need_is_not_spent() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_signal_on_a_delegator_stops_the_delegate() {
     let (app, client, _) = demo().await;
-    let (_, found) = app.owner().get(&format!("/api/v1/delegations?tenant_id={TENANT}")).await;
+    let (_, found) = app.owner().list_delegations(&format!("tenant_id={TENANT}")).await;
     let root = &found["delegations"][0]["delegator_id"];
     let signal = json!({"tenant_id": TENANT, "actor_id": root, "reason": "left"});
-    made(&app, "stop-signals", signal).await;
+    app.owner().create_stop_signal(signal).await.assert_status(201);
     let answer = ask(&client, &asking(1200.0, "DE")).await;
     assert_eq!(answer["reason_code"], "actor_stopped", "{answer:#}");
 }

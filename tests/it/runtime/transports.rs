@@ -18,7 +18,7 @@ use tonic::{Code, Request, metadata::MetadataValue};
 use tonic_types::StatusExt;
 
 use super::demo;
-use crate::support::{TestApp, evaluate, wire::named};
+use crate::support::{Answered, Members, TestApp, evaluate, new_tenant, only, wire::named};
 
 fn asking(amount: i64) -> EvaluateRequest {
     evaluate(&json!({"amount": amount, "currency": "EUR", "jurisdiction": "DE"}))
@@ -60,13 +60,13 @@ async fn rest_and_grpc_report_a_problem_of_a_context_alike() {
     let mut grpc = RuntimeServiceClient::connect(app.base_url().to_owned()).await.unwrap();
     let bearer: MetadataValue<_> = format!("Bearer {}", client.token).parse().unwrap();
     let nested = |levels| (1..levels).fold(json!(1), |inner, _| json!([inner]));
-    let members = |levels| (1..levels).fold(json!(1), |inner, _| json!({"a": inner}));
+    let members = |levels| (1..levels).fold(json!(1), |inner, _| only("a", &inner));
     let beyond = "is beyond 2^53-1, where numbers would be rounded; send an identifier as text";
     let deep = "is nested deeper than 32 levels";
     let nul = "may not contain U+0000";
     for (context, expected) in [
-        (json!({"amount": 1e300}), vec![("context.amount", beyond)]),
-        (json!({"amount": -9_007_199_254_740_992.0_f64}), vec![("context.amount", beyond)]),
+        (only("amount", 1e300), vec![("context.amount", beyond)]),
+        (only("amount", -9_007_199_254_740_992.0_f64), vec![("context.amount", beyond)]),
         (json!({"a": {"b": 1e300}}), vec![("context.a.b", beyond)]),
         (
             json!({"a": {"b": [0, {"c": 9_007_199_254_740_992_i64}]}, "d": {"e": 1e17}}),
@@ -74,14 +74,13 @@ async fn rest_and_grpc_report_a_problem_of_a_context_alike() {
         ),
         (json!({"a": {"b": ["\0"]}}), vec![("context.a.b[0]", nul)]),
         (json!({"a": {"b\0": 1}}), vec![("context.a.b\u{fffd}", nul)]),
-        (json!({"a": nested(33)}), vec![("context", deep)]),
-        (json!({"a": members(40)}), vec![("context", deep)]),
+        (only("a", nested(33)), vec![("context", deep)]),
+        (only("a", members(40)), vec![("context", deep)]),
     ] {
-        let mut body = json!({"subject": "svc:agent:acme:invoice-bot", "action": "payment.execute",
-            "purpose": "invoice-settlement"});
-        body["context"] = context.clone();
-        let (status, answer) = client.post("/api/v1/runtime/evaluate", body).await;
-        assert_eq!(status, 400, "{answer:#}");
+        let body = json!({"subject": "svc:agent:acme:invoice-bot", "action": "payment.execute",
+            "purpose": "invoice-settlement"})
+        .with("context", &context);
+        let answer = client.evaluate(body).await.assert_status(400);
         let details = answer["details"].as_array().unwrap().iter();
         let text = |of: &Value| of.as_str().unwrap().to_owned();
         let over_rest: Vec<_> =
@@ -110,8 +109,7 @@ async fn rest_and_grpc_report_a_problem_of_a_records_fields_alike() {
         "tenant_id": "svc:tenant:acme", "action_id": "ledger.close", "coupling_result": "coupled",
         "runtime_effect": "continue", "assumptions": [{}, {"equals": {"b": 1e300}}, {"c": "\0"}],
     });
-    let (status, answer) = app.owner().post("/api/v1/reality-coupling-checks", body.clone()).await;
-    assert_eq!(status, 400, "{answer:#}");
+    let answer = app.owner().create_coupling_check(body.clone()).await.assert_status(400);
     let details = answer["details"].as_array().unwrap().iter();
     let over_rest: Vec<_> = details.map(|one| one["field"].as_str().unwrap()).collect();
     assert_eq!(over_rest, ["assumptions[1].equals.b", "assumptions[2].c"]);
@@ -173,15 +171,15 @@ async fn what_anyone_may_read() {
         assert_eq!(status, 200, "{path}");
         assert!(!answer[member].is_null(), "{path}: {answer:#}");
     }
-    let (_, authority) = client.get("/v1/authority/svc:agent:acme:invoice-bot").await;
+    let (_, authority) = client.get_authority("svc:agent:acme:invoice-bot").await;
     assert_eq!(authority["grants"][0]["kind"], "delegation", "{authority:#}");
-    let (status, entity) = client.get("/v1/entities/svc:agent:acme:invoice-bot").await;
+    let (status, entity) = client.get_entity("svc:agent:acme:invoice-bot").await;
     assert_eq!((status, &entity["record"]["name"]), (200, &"invoice-bot".into()));
     let early = "/v1/entities/svc:agent:acme:invoice-bot?as_of=2020-01-01T00:00:00Z";
     assert_eq!(client.get(early).await.0, 404);
     let admit = json!({"subject": "svc:agent:acme:invoice-bot", "purpose": "customer-care",
         "action": "payment.execute"});
-    let (_, answer) = client.post("/v1/purpose/admit", admit).await;
+    let (_, answer) = client.admit_purpose(admit).await;
     assert_eq!(answer["verdict"], "reject", "{answer:#}");
 }
 
@@ -189,13 +187,11 @@ async fn what_anyone_may_read() {
 async fn an_entitys_history_has_who_changed_what_and_when() {
     let app = TestApp::start().await;
     let owner = app.owner();
-    owner.post("/api/v1/tenants", json!({"name": "Acme", "slug": "acme"})).await;
-    let path = "/api/v1/tenants/acme";
-    owner.patch(path, json!({"name": "Acme Ltd", "region": "us-east"})).await;
-    owner.patch(path, json!({"notes": "n"})).await;
+    owner.create_tenant(new_tenant("Acme", "acme")).await;
+    owner.update_tenant("acme", json!({"name": "Acme Ltd", "region": "us-east"})).await;
+    owner.update_tenant("acme", only("notes", "n")).await;
     let history = "/api/v1/entities/svc:tenant:acme/history";
-    let (status, whole) = owner.get(history).await;
-    assert_eq!(status, 200, "{whole:#}");
+    let whole = owner.get(history).await.assert_status(200);
     let versions = whole["versions"].as_array().unwrap();
     let changed: Vec<_> = versions.iter().map(|version| &version["changed"]).collect();
     assert_eq!(
@@ -213,7 +209,7 @@ async fn an_entitys_history_has_who_changed_what_and_when() {
     assert_eq!(last["versions"].as_array().unwrap()[..], versions[2..]);
     let (status, _) = owner.get(&format!("{history}?page_token=1.00")).await;
     assert_eq!(status, 400);
-    assert_eq!(owner.get("/api/v1/entities/svc:tenant:none/history").await.0, 404);
+    assert_eq!(owner.list_entity_history("svc:tenant:none", "").await.0, 404);
     let member = app.client(&app.member_token("svc:tenant:acme", "admin"));
     assert_eq!(member.get(history).await.0, 403);
 }
@@ -222,14 +218,12 @@ async fn an_entitys_history_has_who_changed_what_and_when() {
 async fn decisions_are_filtered_and_listed_newest_first() {
     let (app, client, _) = demo().await;
     for amount in [1.0, 2.0, 900_000.0] {
-        let (status, _) =
-            client.post("/api/v1/runtime/evaluate", super::asking(amount, "DE")).await;
+        let (status, _) = client.evaluate(super::asking(amount, "DE")).await;
         assert_eq!(status, 200);
     }
     let owner = app.owner();
     let list = async |query: &str| {
-        let (status, body) = owner.get(&format!("/api/v1/decisions?{query}")).await;
-        assert_eq!(status, 200, "{body:#}");
+        let body = owner.list_decisions(query).await.assert_status(200);
         (body["decisions"].as_array().unwrap().clone(), body["next_page_token"].clone())
     };
     let (all, _) = list("subject=svc:agent:acme:invoice-bot&tenant_id=svc:tenant:acme").await;
@@ -247,7 +241,7 @@ async fn decisions_are_filtered_and_listed_newest_first() {
     assert_eq!(later, all);
     assert_eq!(list("since=-1h&until=-0s").await.0, all);
     assert!(list("until=-1h").await.0.is_empty());
-    assert_eq!(owner.get("/api/v1/decisions?page_token=0.00").await.0, 400);
-    let (status, refused) = owner.get("/api/v1/decisions?decision=deny").await;
+    assert_eq!(owner.list_decisions("page_token=0.00").await.0, 400);
+    let (status, refused) = owner.list_decisions("decision=deny").await;
     assert_eq!((status, &refused["details"][0]["field"]), (400, &Value::from("tenant_id")));
 }

@@ -12,7 +12,7 @@ use diesel_async::SimpleAsyncConnection;
 use serde_json::{Value, json};
 
 use super::demo;
-use crate::support::{Client, TestApp, Wishes, asking};
+use crate::support::{Answered, Client, TestApp, Wishes, asking, new_tenant};
 
 const ACME: &str = "svc:tenant:acme";
 const OTHER: &str = "svc:tenant:other";
@@ -41,8 +41,7 @@ fn looked(from: DateTime<Utc>) -> String {
 }
 
 async fn usage(client: &Client, query: &str) -> Vec<(String, String, Value)> {
-    let (status, found) = client.get(&format!("/api/v1/usage{query}")).await;
-    assert_eq!(status, 200, "{found:#}");
+    let found = client.get(&format!("/api/v1/usage{query}")).await.assert_status(200);
     let days = found["usage"].as_array().unwrap().iter();
     days.map(|day| {
         let text = |member: &str| day[member].as_str().unwrap().to_owned();
@@ -58,7 +57,7 @@ async fn counted(app: &TestApp, until: DateTime<Utc>) {
     let roll_up = UsageRollUp::new(app.database.store());
     for _ in 0..600 {
         while roll_up.round().await.unwrap() {}
-        let (_, found) = app.owner().get("/api/v1/usage").await;
+        let (_, found) = app.owner().list_usage("").await;
         let at: DateTime<Utc> = found["counted_until"].as_str().unwrap().parse().unwrap();
         if at >= until {
             return;
@@ -75,8 +74,7 @@ fn day(at: DateTime<Utc>) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn decisions_are_counted_by_day_and_tenant() {
     let (app, _, _) = demo().await;
-    let other = json!({"name": "Other", "slug": "other"});
-    assert_eq!(app.owner().post("/api/v1/tenants", other).await.0, 201);
+    assert_eq!(app.owner().create_tenant(new_tenant("Other", "other")).await.0, 201);
     let now = Clock::default().now();
     counted(&app, now - TimeDelta::seconds(90)).await;
     let [recent, before, old] =
@@ -118,8 +116,7 @@ async fn decisions_are_counted_by_day_and_tenant() {
     assert_eq!(usage(&owner, &format!("?since={yesterday}")).await, all[..1]);
     let (mut paged, mut token) = (Vec::new(), String::new());
     for _ in 0..all.len() {
-        let path = format!("/api/v1/usage?limit=1&page_token={token}");
-        let (_, page) = owner.get(&path).await;
+        let (_, page) = owner.list_usage(&format!("limit=1&page_token={token}")).await;
         paged.push(page["usage"][0]["starts_at"].as_str().unwrap()[..10].to_owned());
         token = page["next_page_token"].as_str().unwrap_or_default().to_owned();
     }
@@ -128,8 +125,7 @@ async fn decisions_are_counted_by_day_and_tenant() {
     // Hours are kept for 90 days.
     assert_eq!(usage(&owner, "?period=hour").await, all[..3]);
     // All tenants can be counted together.
-    let (_, together) =
-        owner.get(&format!("/api/v1/usage?all_tenants=true&until={midnight}")).await;
+    let (_, together) = owner.list_usage(&format!("all_tenants=true&until={midnight}")).await;
     let totals = together["usage"].as_array().unwrap().iter().map(|day| {
         assert_eq!(day["tenant_id"], Value::Null, "{day:#}");
         json!([day["allow"], day["require_approval"], day["deny"]])
@@ -138,13 +134,13 @@ async fn decisions_are_counted_by_day_and_tenant() {
     // A tenant's users get only their tenant's counts, whatever filter they use.
     for (role, expected) in [("admin", 200), ("auditor", 200), ("approver", 403), ("viewer", 403)] {
         let person = app.person(ACME, role, "p@example.org");
-        let (status, own) = person.get("/api/v1/app/usage").await;
+        let (status, own) = person.list_usage("").await;
         assert_eq!(status, expected, "{role}: {own:#}");
         if status == 200 {
             let days = own["usage"].as_array().unwrap();
             assert_eq!(days.len(), 3, "{own:#}");
             assert!(days.iter().all(|day| day["tenant_id"] == ACME), "{own:#}");
-            let (status, none) = person.get(&format!("/api/v1/app/usage?tenant_id={OTHER}")).await;
+            let (status, none) = person.list_usage(&format!("tenant_id={OTHER}")).await;
             assert_eq!((status, &none["usage"]), (400, &Value::Null), "{none:#}");
         }
         assert_eq!(person.get("/api/v1/usage").await.0, 403);
@@ -193,14 +189,14 @@ async fn a_decision_that_is_committed_late_is_counted() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_just_decided_is_not_counted_yet() {
     let (app, client, _) = demo().await;
-    let (_, answer) = client.post("/api/v1/runtime/evaluate", asking(1200.0, "DE")).await;
+    let (_, answer) = client.evaluate(asking(1200.0, "DE")).await;
     assert_eq!(answer["decision"], "allow", "{answer:#}");
     let roll_up = UsageRollUp::new(app.database.store());
     for _ in 0..10 {
         roll_up.round().await.unwrap();
     }
     assert!(usage(&app.owner(), "").await.is_empty());
-    let (_, found) = app.owner().get("/api/v1/usage").await;
+    let (_, found) = app.owner().list_usage("").await;
     let until: DateTime<Utc> = found["counted_until"].as_str().unwrap().parse().unwrap();
     assert!(until < Clock::default().now() - TimeDelta::seconds(55), "{found:#}");
 }

@@ -15,10 +15,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::{asking, demo};
-use crate::support::{Client, TestApp};
+use crate::support::{AGENT, Client, TENANT, TestApp};
 
-const TENANT: &str = "svc:tenant:acme";
-const AGENT: &str = "svc:agent:acme:invoice-bot";
 /// Longer than any operation here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -77,7 +75,7 @@ async fn permitted(client: &Client) -> String {
 }
 
 async fn decided(client: &Client, ask: Value, decision: &str) -> String {
-    let (status, answer) = client.post("/api/v1/runtime/evaluate", ask).await;
+    let (status, answer) = client.evaluate(ask).await;
     assert_eq!((status, &answer["decision"]), (200, &decision.into()), "{answer:#}");
     answer["decision_id"].as_str().unwrap().to_owned()
 }

@@ -19,7 +19,6 @@ use authority_config::{self as config, Config};
 use authority_crypto::KeyRing;
 use authority_graph as graph;
 use authority_keys::Keys;
-use authority_model::{proto::runtime::EvaluateRequest, wire::Json};
 use authority_process::{
     clock::Clock,
     compute::{self, ComputePool},
@@ -32,7 +31,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, runtime::Runtime, sync::OnceCell};
 
-use super::{database::Database, seeded};
+use super::{Answered, database::Database, seeded};
 
 /// A running service. Dropping it stops the service.
 pub(crate) struct TestApp {
@@ -312,8 +311,7 @@ impl TestApp {
     /// Creates an API key of a tenant.
     pub(crate) async fn api_key(&self, tenant_id: &str, scopes: &[&str]) -> String {
         let body = json!({"tenant_id": tenant_id, "label": "test", "scopes": scopes});
-        let (status, made) = self.owner().post("/api/v1/api-keys", body).await;
-        assert_eq!(status, 201, "{made:#}");
+        let made = self.owner().post("/api/v1/api-keys", body).await.assert_status(201);
         made["secret"].as_str().unwrap().to_owned()
     }
 
@@ -418,28 +416,6 @@ impl Drop for TestApp {
 pub(crate) fn http() -> reqwest::Client {
     let client = reqwest::Client::builder().tls_certs_only([]);
     client.pool_idle_timeout(Duration::from_secs(2)).build().unwrap()
-}
-
-/// Returns a request for a payment in the demonstration tenant, like those in the banner.
-pub(crate) fn asking(amount: f64, jurisdiction: &str) -> Value {
-    json!({
-        "subject": "svc:agent:acme:invoice-bot",
-        "action": "payment.execute",
-        "purpose": "invoice-settlement",
-        "context": {"amount": amount, "currency": "EUR", "jurisdiction": jurisdiction},
-    })
-}
-
-/// Returns the same request as a gRPC message, with any context.
-#[track_caller]
-pub(crate) fn evaluate(context: &Value) -> EvaluateRequest {
-    EvaluateRequest {
-        subject: "svc:agent:acme:invoice-bot".to_owned(),
-        action: "payment.execute".to_owned(),
-        purpose: "invoice-settlement".to_owned(),
-        context: Some(Json(context.as_object().unwrap().clone())),
-        ..EvaluateRequest::default()
-    }
 }
 
 /// A REST client with one credential.

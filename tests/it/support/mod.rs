@@ -1,5 +1,6 @@
 //! The support code of the tests.
 
+mod answers;
 pub(crate) mod app;
 mod callers;
 pub(crate) mod coder;
@@ -8,8 +9,10 @@ mod grpc_web;
 pub(crate) mod issuer;
 mod limits;
 mod line;
+mod operations;
 pub(crate) mod provider;
 mod redacted;
+mod requests;
 mod seeded;
 pub(crate) mod shown;
 pub(crate) mod smtp;
@@ -19,10 +22,19 @@ pub(crate) mod wire;
 use authority_process::worker::{Supervisor, Worker};
 use tokio::sync::Mutex;
 
-pub(crate) use app::{Client, TestApp, Wishes, asking, evaluate, http};
+pub(crate) use answers::{Answered, Plain};
+pub(crate) use app::{Client, TestApp, Wishes, http};
 pub(crate) use limits::Limits;
 pub(crate) use line::Line;
+pub(crate) use operations::{
+    AUTHORIZE, BATCH_EVALUATE, CHECKPOINT, EVALUATE, EVALUATE_DECISION, MINT_REPLAY_PROOF,
+    SEAL_DECISION, SIMULATE_DECISION, STREAM_EVENTS, STREAM_NOTIFICATIONS,
+};
 pub(crate) use redacted::{redacted, redacted_text};
+pub(crate) use requests::{
+    AGENT, Members, TENANT, asking, evaluate, new_agent, new_api_key, new_delegation, new_policy,
+    new_principal, new_purpose, new_stop, new_tenant, new_tool, new_uses, nothing, only,
+};
 
 /// SQL for all numbered events: `tenant_id`, `sequence`, `body` (text) and `event` (jsonb). A row of
 /// the table `events` has several.

@@ -2,7 +2,11 @@
 //! refresh tokens that work only once, and logout. Its user is already signed in and consents to
 //! every request.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
 
 use authority_config::{self as config, Secret};
 use authority_crypto::sha256;
@@ -224,6 +228,7 @@ impl Provider {
             issuer: None,
             scopes: Vec::new(),
             client_secret: Some(Secret::new(CLIENT_SECRET)),
+            issuers: BTreeMap::new(),
         };
         (identity, console)
     }

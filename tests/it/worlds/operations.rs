@@ -13,7 +13,7 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt as _;
 
 use crate::support::{
-    TestApp,
+    AUTHORIZE, EVALUATE, EVALUATE_DECISION, TestApp, only,
     wire::{Caller, reason},
 };
 
@@ -99,21 +99,21 @@ struct Operation {
 
 const OPERATIONS: [Operation; 3] = [
     Operation {
-        path: "/v1/decisions/evaluate",
+        path: EVALUATE_DECISION,
         rpc: "/authority.runtime.v1.DecisionService/EvaluateDecision",
         folds: false,
         body: whole,
         member: Some("request"),
     },
     Operation {
-        path: "/v1/runtime/authorize",
+        path: AUTHORIZE,
         rpc: "/authority.runtime.v1.RuntimeService/Authorize",
         folds: false,
         body: authorize_body,
         member: None,
     },
     Operation {
-        path: "/api/v1/runtime/evaluate",
+        path: EVALUATE,
         rpc: "/authority.runtime.v1.RuntimeService/Evaluate",
         folds: true,
         body: whole,
@@ -191,10 +191,10 @@ fn whole(normal: &Map<String, Value>) -> Value {
 fn authorize_body(normal: &Map<String, Value>) -> Value {
     let mut body = normal.clone();
     if let Some(subject) = body.remove("subject") {
-        body.insert("actor".to_owned(), json!({"entity_id": subject}));
+        body.insert("actor".to_owned(), only("entity_id", &subject));
     }
     if let Some(id) = body.remove("delegation_id") {
-        body.insert("acting_on_behalf_of".to_owned(), json!({"delegation_id": id}));
+        body.insert("acting_on_behalf_of".to_owned(), only("delegation_id", &id));
     }
     Value::Object(body)
 }

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use chrono::Datelike as _;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use crate::support::{TestApp, http};
+use crate::support::{TestApp, http, nothing, only};
 
 /// A kind of record: its name in worlds, its collection, the field of a response that contains the
 /// record, and the default fields. In defaults, `@` stands for the local name, and `$` begins a
@@ -139,10 +139,10 @@ impl Records {
         names.texts.insert("today".to_owned(), word(day));
         names.texts.insert("yesterday".to_owned(), word(day.pred()));
         let first = [
-            ("tenant tenant", json!({})),
-            ("human boss", json!({})),
-            ("agent bot", json!({})),
-            ("purpose work", json!({"allowed_actions": ["*"]})),
+            ("tenant tenant", nothing()),
+            ("human boss", nothing()),
+            ("agent bot", nothing()),
+            ("purpose work", only("allowed_actions", ["*"])),
         ];
         for (act, body) in first {
             let (status, answer) = self.act(act, body, &mut names).await;

@@ -10,6 +10,7 @@ use tokio::{
 };
 
 use super::{Endpoint, Receiver, World};
+use crate::support::Answered;
 
 /// Starts a receiver that writes this response to each request and leaves the connection open.
 async fn endless(answer: &'static str) -> String {
@@ -71,16 +72,14 @@ async fn a_test_and_an_audit_stream_take_no_longer_than_the_head() {
     let made = world.endpoint(Endpoint::at(&base)).await;
     let admin = world.app.person(&world.tenant_id, "admin", "alice@example.org");
     let begun = Instant::now();
-    let path = format!("/api/v1/app/webhook-endpoints/{}:test", made.id);
-    let (status, tested) = admin.post(&path, json!({})).await;
+    let (status, tested) = admin.test_webhook_endpoint(&made.id).await;
     let took = begun.elapsed();
-    assert_eq!((status, &tested["delivered"]), (200, &json!(true)), "{tested:#}");
+    assert_eq!((status, tested["delivered"].as_bool()), (200, Some(true)), "{tested:#}");
     let latency = tested["latency_ms"].as_u64().unwrap();
     assert!(u128::from(latency) <= took.as_millis() && took < Duration::from_secs(3), "{took:?}");
 
     let body = json!({"tenant_id": world.tenant_id, "sink": "webhook", "target": base});
-    let (status, stream) = world.app.owner().post("/api/v1/audit-streams", body).await;
-    assert_eq!(status, 201, "{stream:#}");
+    world.app.owner().create_audit_stream(body).await.assert_status(201);
     world.events(20).await;
     let taken = format!(
         "SELECT sequence FROM audit_cursors c JOIN event_heads h USING (tenant_id, sequence) \

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Answer, Endpoint, Made, Receiver, World};
-use crate::support::Client;
+use crate::support::{Client, Plain, nothing, only};
 
 fn admin(world: &World) -> Client {
     world.app.person(&world.tenant_id, "admin", "alice@example.org")
@@ -76,14 +76,14 @@ async fn a_paused_endpoint_receives_nothing_until_it_is_enabled() {
     let made = world.endpoint(Endpoint::at(&receiver.base)).await;
     let (admin, key, owner) = (admin(&world), key(&world).await, world.app.owner());
     let at = |base: &str, verb: &str| format!("{base}/webhook-endpoints/{}:{verb}", made.id);
-    let because = json!({"reason": "the receiver moves"});
+    let because = only("reason", "the receiver moves");
     let (status, paused) = admin.post(&at("/api/v1/app", "pause"), because).await;
     let paused = &paused["webhook_endpoint"];
     let members = ["state", "state_reason", "pause_reason"].map(|member| paused[member].clone());
     assert_eq!((status, json!(members)), (200, json!(["paused", "asked", "the receiver moves"])));
     // Pausing again does not change the endpoint.
     for (client, base) in [(&key, "/v1"), (&owner, "/api/v1"), (&admin, "/api/v1/app")] {
-        let (status, again) = client.post(&at(base, "pause"), json!({"reason": "other"})).await;
+        let (status, again) = client.post(&at(base, "pause"), only("reason", "other")).await;
         assert_eq!((status, &again["webhook_endpoint"]), (200, paused), "{base}");
     }
     world.events(2).await;
@@ -97,9 +97,9 @@ async fn a_paused_endpoint_receives_nothing_until_it_is_enabled() {
         !told[0].to_string().contains("moves"),
         "the notification must not contain a caller's text"
     );
-    let (status, refused) = key.post(&at("/v1", "enable"), json!({})).await;
-    assert_eq!((status, &refused["error"]), (403, &json!("forbidden")), "{refused:#}");
-    let (status, enabled) = admin.post(&at("/api/v1/app", "enable"), json!({})).await;
+    let (status, refused) = key.post(&at("/v1", "enable"), nothing()).await;
+    assert_eq!((status, refused["error"].text()), (403, "forbidden"), "{refused:#}");
+    let (status, enabled) = admin.post(&at("/api/v1/app", "enable"), nothing()).await;
     assert_eq!(
         (status, &enabled["webhook_endpoint"]["pause_reason"]),
         (200, &Value::Null),
@@ -107,11 +107,11 @@ async fn a_paused_endpoint_receives_nothing_until_it_is_enabled() {
     );
     receiver.wait_for(2).await;
     // A key may also pause an endpoint. A disabled endpoint stays disabled.
-    let (status, paused) = key.post(&at("/v1", "pause"), json!({})).await;
-    assert_eq!((status, &paused["webhook_endpoint"]["state"]), (200, &json!("paused")));
+    let (status, paused) = key.post(&at("/v1", "pause"), nothing()).await;
+    assert_eq!((status, paused["webhook_endpoint"]["state"].text()), (200, "paused"));
     world.run("UPDATE webhook_endpoints SET state = 'disabled', state_reason = 'gone'").await;
-    let (status, refused) = owner.post(&at("/api/v1", "pause"), json!({})).await;
-    assert_eq!((status, &refused["error"]), (409, &json!("transition_not_allowed")), "{refused:#}");
+    let (status, refused) = owner.post(&at("/api/v1", "pause"), nothing()).await;
+    assert_eq!((status, refused["error"].text()), (409, "transition_not_allowed"), "{refused:#}");
 }
 
 #[tokio::test]
@@ -126,10 +126,10 @@ async fn an_unknown_verb_is_not_found_by_its_name() {
         (&owner, format!("/api/v1/tenants/{}:suspend", world.tenant_id)),
         (&owner, "/api/v1/tenants/acme:suspend".to_owned()),
     ] {
-        let (status, refused) = client.post(&path, json!({})).await;
-        assert_eq!((status, &refused["error"]), (404, &json!("not_found")), "{path}");
+        let (status, refused) = client.post(&path, nothing()).await;
+        assert_eq!((status, refused["error"].text()), (404, "not_found"), "{path}");
         assert!(refused["message"].as_str().unwrap().contains("`:suspend`"), "{refused:#}");
-        assert_eq!(world.app.client("").post(&path, json!({})).await.0, 401, "{path}");
+        assert_eq!(world.app.client("").post(&path, nothing()).await.0, 401, "{path}");
     }
     // Ids that contain no verb are found.
     for (client, path) in [
@@ -137,10 +137,10 @@ async fn an_unknown_verb_is_not_found_by_its_name() {
         (&owner, "/api/v1/principals/svc:agent:acme:bot".to_owned()),
         (&admin, format!("/api/v1/app/webhook-endpoints/{}", made.id)),
     ] {
-        let (status, refused) = client.post(&path, json!({})).await;
-        assert_eq!((status, &refused["error"]), (405, &json!("method_not_allowed")), "{path}");
+        let (status, refused) = client.post(&path, nothing()).await;
+        assert_eq!((status, refused["error"].text()), (405, "method_not_allowed"), "{path}");
     }
     let enable = format!("/api/v1/app/webhook-endpoints/{}:enable", made.id);
-    let (status, _) = admin.call("PUT", &enable, Some(json!({})), &[]).await;
+    let (status, _) = admin.call("PUT", &enable, Some(nothing()), &[]).await;
     assert_eq!(status, 405);
 }

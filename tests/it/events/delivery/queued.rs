@@ -128,8 +128,7 @@ async fn what_waits_of_a_deleted_endpoint_is_cancelled_and_not_sent() {
     let (world, receiver) = (World::start().await, Receiver::start().await);
     let slow = Answer::status(200).after(Duration::from_secs(1));
     let made = waiting(&world, &receiver, slow).await;
-    let path = format!("/api/v1/webhook-endpoints/{}", made.id);
-    let (status, answer) = world.app.owner().call("DELETE", &path, None, &[]).await;
+    let (status, answer) = world.app.owner().delete_webhook_endpoint(&made.id).await;
     assert!((200..300).contains(&status), "{answer:#}");
     tokio::time::sleep(Duration::from_millis(2500)).await;
     assert_eq!(receiver.received().len(), RUNNING);

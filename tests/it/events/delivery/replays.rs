@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Endpoint, Made, Receiver, World};
-use crate::support::Client;
+use crate::support::{Answered, Client, Members, Plain, nothing, only};
 
 const HOLD: &str = "UPDATE webhook_cursors SET waits_until = now() + interval '1 h'";
 const RELEASE: &str = "UPDATE webhook_cursors SET waits_until = NULL";
@@ -34,15 +34,13 @@ impl Replays {
     }
 
     async fn ask(&self, more: Value) -> (u16, Value) {
-        let mut body = json!({"since": "2020-01-01T00:00:00Z", "only": "all"});
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let body = json!({"since": "2020-01-01T00:00:00Z", "only": "all"}).and(&more);
         self.admin.post(&self.at(":replay"), body).await
     }
 
     /// Starts a replay and waits until it has chosen its events.
     async fn chosen(&self) -> String {
-        let (status, asked) = self.ask(json!({})).await;
-        assert_eq!(status, 202, "{asked:#}");
+        let asked = self.ask(nothing()).await.assert_status(202);
         let id = asked["replay_id"].as_str().unwrap().to_owned();
         let done = format!("SELECT id FROM webhook_replays WHERE id = '{id}' AND state = 'done'");
         self.world.wait_for(done).await;
@@ -92,8 +90,7 @@ async fn a_replay_is_sending_until_its_deliveries_have_ended_and_all_are_listed(
     let (mut found, mut token) = (Vec::new(), String::new());
     loop {
         let path = replays.at(&format!("/replays?limit=2&page_token={token}"));
-        let (status, page) = replays.admin.get(&path).await;
-        assert_eq!(status, 200, "{page:#}");
+        let page = replays.admin.get(&path).await.assert_status(200);
         for one in page["replays"].as_array().unwrap() {
             found.push((one["id"].clone(), one["state"].clone()));
             assert_eq!((&one["open"], &one["delivered"]), (&Value::Null, &Value::Null));
@@ -127,14 +124,13 @@ async fn a_second_replay_is_refused_with_the_running_ones_id() {
     let receiver = Receiver::start().await;
     let replays = Replays::start(&receiver).await;
     replays.world.run("UPDATE webhook_endpoints SET state = 'paused'").await;
-    let (status, running) = replays.ask(json!({})).await;
-    assert_eq!(status, 202, "{running:#}");
-    let (status, refused) = replays.ask(json!({})).await;
-    assert_eq!((status, &refused["error"]), (409, &json!("transition_not_allowed")));
+    let running = replays.ask(nothing()).await.assert_status(202);
+    let (status, refused) = replays.ask(nothing()).await;
+    assert_eq!((status, refused["error"].text()), (409, "transition_not_allowed"));
     let detail = &refused["details"][0];
     assert_eq!(
-        (&detail["field"], &detail["value"]),
-        (&json!("replay_id"), &running["replay_id"]),
+        (detail["field"].text(), &detail["value"]),
+        ("replay_id", &running["replay_id"]),
         "{refused:#}"
     );
 }
@@ -144,13 +140,12 @@ async fn a_replay_of_what_cannot_come_is_refused() {
     let receiver = Receiver::start().await;
     let replays = Replays::start(&receiver).await;
     for (more, field) in [
-        (json!({"since": "9999-01-01T00:00:00Z"}), "since"),
-        (json!({"event_types": ["svc.authority.*", "svc.reality.*"]}), "event_types[1]"),
-        (json!({"event_types": ["svc.decision.allowed"]}), "event_types[0]"),
+        (only("since", "9999-01-01T00:00:00Z"), "since"),
+        (only("event_types", ["svc.authority.*", "svc.reality.*"]), "event_types[1]"),
+        (only("event_types", ["svc.decision.allowed"]), "event_types[0]"),
     ] {
         let (status, refused) = replays.ask(more).await;
-        assert_eq!((status, &refused["details"][0]["field"]), (400, &json!(field)), "{refused:#}");
+        assert_eq!((status, refused["details"][0]["field"].text()), (400, field), "{refused:#}");
     }
-    let (status, asked) = replays.ask(json!({"event_types": ["*", "svc.decision.*"]})).await;
-    assert_eq!(status, 202, "{asked:#}");
+    replays.ask(only("event_types", ["*", "svc.decision.*"])).await.assert_status(202);
 }

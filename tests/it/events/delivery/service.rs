@@ -5,7 +5,7 @@ use authority_verify_webhook::{Options, verify_webhook};
 use serde_json::{Value, json};
 
 use super::{Answer, Endpoint, Made, Receiver, World};
-use crate::support::Client;
+use crate::support::{Answered, Client, Plain, nothing, only};
 
 fn admin(world: &World) -> Client {
     world.app.person(&world.tenant_id, "admin", "alice@example.org")
@@ -19,9 +19,9 @@ fn at(endpoint: &Made, rest: &str) -> String {
 async fn a_test_event_is_signed_and_in_no_log_and_fails_with_200() {
     let (world, receiver) = (World::start().await, Receiver::start().await);
     let (made, admin) = (world.endpoint(Endpoint::at(&receiver.base)).await, admin(&world));
-    let (status, answer) = admin.post(&at(&made, ":test"), json!({})).await;
+    let (status, answer) = admin.post(&at(&made, ":test"), nothing()).await;
     assert_eq!(status, 200, "{answer:#}");
-    assert_eq!((&answer["delivered"], &answer["status"]), (&json!(true), &json!(204)));
+    assert_eq!((answer["delivered"].as_bool(), answer["status"].number()), (Some(true), 204));
     assert!(answer["latency_ms"].is_number() && answer["error_class"].is_null());
     let received = receiver.wait_for(1).await.remove(0);
     let secrets: Vec<&str> = made.secrets.iter().map(String::as_str).collect();
@@ -32,37 +32,35 @@ async fn a_test_event_is_signed_and_in_no_log_and_fails_with_200() {
     let now = u64::try_from(Clock::default().now().timestamp()).unwrap();
     let event = verify_webhook(&received.body, &received.pairs(), &options, now).unwrap();
     assert_eq!(event["event_type"], "svc.test");
-    assert_eq!(event["data"], json!({"endpoint_id": made.id}));
+    assert_eq!(event["data"], only("endpoint_id", &made.id));
     assert!(!event.contains_key("sequence"));
     assert!(world.deliveries(&made).await.is_empty());
 
     receiver.always(Answer::status(500));
-    let (status, answer) = admin.post(&at(&made, ":test"), json!({})).await;
+    let (status, answer) = admin.post(&at(&made, ":test"), nothing()).await;
     assert_eq!(
-        (status, &answer["delivered"], &answer["status"]),
-        (200, &json!(false), &json!(500))
+        (status, answer["delivered"].as_bool(), answer["status"].number()),
+        (200, Some(false), 500)
     );
     assert_eq!(answer["error_class"], "http");
     // A repeated call with the same key sends no other event.
     let key = [("idempotency-key", "one")];
     let path = at(&made, ":test");
-    let first = admin.call("POST", &path, Some(json!({})), &key).await;
+    let first = admin.call("POST", &path, Some(nothing()), &key).await;
     let count = receiver.received().len();
     assert_eq!(
-        admin.call("POST", &path, Some(json!({})), &key).await.1["status"],
+        admin.call("POST", &path, Some(nothing()), &key).await.1["status"],
         first.1["status"]
     );
     assert_eq!(receiver.received().len(), count);
 
     let mut statuses = Vec::new();
     for _ in 0..8 {
-        statuses.push(admin.post(&path, json!({})).await.0);
+        statuses.push(admin.post(&path, nothing()).await.0);
     }
     assert_eq!(statuses, [200, 200, 200, 200, 200, 200, 200, 429], "ten in a minute");
-    let suspend = json!({"state": "suspended"});
-    world.app.owner().patch(&format!("/api/v1/tenants/{}", world.tenant_id), suspend).await;
-    let path = format!("/api/v1/webhook-endpoints/{}:test", made.id);
-    assert_eq!(world.app.owner().post(&path, json!({})).await.0, 409);
+    world.app.owner().update_tenant(&world.tenant_id, only("state", "suspended")).await;
+    assert_eq!(world.app.owner().test_webhook_endpoint(&made.id).await.0, 409);
 }
 
 #[tokio::test]
@@ -78,8 +76,7 @@ async fn deliveries_are_listed_with_their_attempts_page_by_page() {
     let (mut token, mut sequences) = (String::new(), Vec::new());
     loop {
         let path = at(&made, &format!("/deliveries?limit=2&page_token={token}"));
-        let (status, page) = admin.get(&path).await;
-        assert_eq!(status, 200, "{page:#}");
+        let page = admin.get(&path).await.assert_status(200);
         for one in page["deliveries"].as_array().unwrap() {
             sequences.push(one["sequence"].clone());
             let is_dead = one["state"] == "dead";
@@ -107,8 +104,8 @@ async fn deliveries_are_listed_with_their_attempts_page_by_page() {
     let dead = admin.get(&at(&made, "/dead-letters?limit=1")).await.1["dead_letters"][0].clone();
     assert_eq!(dead["attempts"][2]["attempt"], 3);
     assert_eq!(
-        (&dead["attempts"][0]["status"], &dead["attempts"][0]["error_class"]),
-        (&json!(500), &json!("http"))
+        (dead["attempts"][0]["status"].number(), dead["attempts"][0]["error_class"].text()),
+        (500, "http")
     );
 
     // A redriven delivery starts its schedule again, but its count of attempts continues.
@@ -116,20 +113,20 @@ async fn deliveries_are_listed_with_their_attempts_page_by_page() {
     world
         .run("UPDATE webhook_cursors SET breaker = 'closed', breaker_count = 0, breaker_until = NULL")
         .await;
-    let (status, redriven) = admin.post(&redrive(&dead["id"]), json!({})).await;
-    assert_eq!((status, &redriven["delivery"]["state"]), (200, &json!("open")), "{redriven:#}");
+    let (status, redriven) = admin.post(&redrive(&dead["id"]), nothing()).await;
+    assert_eq!((status, redriven["delivery"]["state"].text()), (200, "open"), "{redriven:#}");
     let id = dead["id"].as_str().unwrap();
     let row =
         format!("SELECT attempts FROM webhook_deliveries WHERE id = '{id}' AND state = 'dead'");
     assert_eq!(world.wait_for(row).await["attempts"], 6);
     receiver.always(Answer::status(200));
-    assert_eq!(admin.post(&redrive(&dead["id"]), json!({})).await.0, 200);
+    assert_eq!(admin.post(&redrive(&dead["id"]), nothing()).await.0, 200);
     let row = format!(
         "SELECT attempts FROM webhook_deliveries WHERE id = '{id}' AND state = 'delivered'"
     );
     assert_eq!(world.wait_for(row).await["attempts"], 7);
-    let (status, refused) = admin.post(&redrive(&dead["id"]), json!({})).await;
-    assert_eq!((status, &refused["error"]), (409, &json!("transition_not_allowed")));
+    let (status, refused) = admin.post(&redrive(&dead["id"]), nothing()).await;
+    assert_eq!((status, refused["error"].text()), (409, "transition_not_allowed"));
 }
 
 #[tokio::test]
@@ -143,7 +140,7 @@ async fn an_event_type_that_does_not_exist_is_refused_with_the_nearest() {
     ] {
         let path = at(&made, &format!("/{list}?event_type={unknown}"));
         let (status, refused) = admin.get(&path).await;
-        assert_eq!((status, &refused["error"]), (400, &json!("invalid_request")), "{refused:#}");
+        assert_eq!((status, refused["error"].text()), (400, "invalid_request"), "{refused:#}");
         assert!(refused.to_string().contains(told), "{refused:#}");
     }
 }
@@ -160,14 +157,14 @@ async fn only_who_manages_the_tenants_endpoints_sees_deliveries() {
     let since = json!({"since": "2020-01-01T00:00:00Z", "only": "all"});
     let operations = |base: &str| {
         vec![
-            ("POST", format!("{base}/webhook-endpoints/{id}:test"), Some(json!({})), 200),
+            ("POST", format!("{base}/webhook-endpoints/{id}:test"), Some(nothing()), 200),
             ("GET", format!("{base}/webhook-endpoints/{id}/deliveries"), None, 200),
             ("GET", format!("{base}/webhook-endpoints/{id}/dead-letters"), None, 200),
-            ("POST", format!("{base}/deliveries/{delivery_id}:redrive"), Some(json!({})), 409),
+            ("POST", format!("{base}/deliveries/{delivery_id}:redrive"), Some(nothing()), 409),
             (
                 "POST",
                 format!("{base}/events/{event_id}:replay"),
-                Some(json!({"endpoint_id": id})),
+                Some(only("endpoint_id", id)),
                 202,
             ),
             ("GET", format!("{base}/webhook-endpoints/{id}/replays"), None, 200),
@@ -208,9 +205,10 @@ async fn a_replay_sends_the_same_bytes_again_marked_and_shows_its_progress() {
     let first = receiver.received();
     let since = json!({"since": "2020-01-01T00:00:00Z", "only": "all"});
     let key = [("idempotency-key", "replay")];
-    let (status, answer) =
-        admin.call("POST", &at(&made, ":replay"), Some(since.clone()), &key).await;
-    assert_eq!(status, 202, "{answer:#}");
+    let answer = admin
+        .call("POST", &at(&made, ":replay"), Some(since.clone()), &key)
+        .await
+        .assert_status(202);
     let (_, again) = admin.call("POST", &at(&made, ":replay"), Some(since.clone()), &key).await;
     assert_eq!(answer["replay_id"], again["replay_id"]);
     let replay_id = answer["replay_id"].as_str().unwrap().to_owned();
@@ -223,11 +221,10 @@ async fn a_replay_sends_the_same_bytes_again_marked_and_shows_its_progress() {
         assert_eq!(before.unwrap().body, one.body);
         assert!(!before.unwrap().headers.contains_key("svc-replay"));
     }
-    let (status, shown) = admin.get(&at(&made, &format!("/replays/{replay_id}"))).await;
-    assert_eq!(status, 200, "{shown:#}");
+    let shown = admin.get(&at(&made, &format!("/replays/{replay_id}"))).await.assert_status(200);
     let shown = &shown["replay"];
     let number = |name: &str| shown[name].as_i64().or_else(|| shown[name].as_str()?.parse().ok());
-    assert_eq!((&shown["state"], &shown["only"]), (&json!("done"), &json!("all")));
+    assert_eq!((shown["state"].text(), shown["only"].text()), ("done", "all"));
     let names =
         ["first_sequence", "last_sequence", "judged_sequence", "deliveries", "delivered", "open"];
     assert_eq!(names.map(number), [1, 4, 4, 3, 3, 0].map(Some));
@@ -280,14 +277,10 @@ async fn a_replay_takes_what_is_dead_or_undelivered_and_is_alone_and_cancelled()
     world.run(&set("paused")).await;
     let (_, running) = admin.post(&at(&made, ":replay"), replay("all")).await;
     let (status, refused) = admin.post(&at(&made, ":replay"), replay("all")).await;
-    assert_eq!((status, &refused["error"]), (409, &json!("transition_not_allowed")), "{refused:#}");
+    assert_eq!((status, refused["error"].text()), (409, "transition_not_allowed"), "{refused:#}");
     let path = at(&made, &format!("/replays/{}", running["replay_id"].as_str().unwrap()));
     let (status, cancelled) = admin.call("DELETE", &path, None, &[]).await;
-    assert_eq!(
-        (status, &cancelled["replay"]["state"]),
-        (200, &json!("cancelled")),
-        "{cancelled:#}"
-    );
+    assert_eq!((status, cancelled["replay"]["state"].text()), (200, "cancelled"), "{cancelled:#}");
     assert_eq!(admin.post(&at(&made, ":replay"), replay("all")).await.0, 202);
 }
 
@@ -297,8 +290,8 @@ async fn a_replay_that_cannot_be_is_refused_by_name() {
     let (made, admin) = (world.endpoint(Endpoint::at(&receiver.base)).await, admin(&world));
     world.events(3).await;
     for (body, field) in [
-        (json!({"only": "all"}), "since"),
-        (json!({"since": "2020-01-01T00:00:00Z"}), "only"),
+        (only("only", "all"), "since"),
+        (only("since", "2020-01-01T00:00:00Z"), "only"),
         (
             json!({"since": "2020-01-01T00:00:00Z", "only": "all", "event_types": ["svc.nothing"]}),
             "event_types",
@@ -309,13 +302,13 @@ async fn a_replay_that_cannot_be_is_refused_by_name() {
         ),
     ] {
         let (status, refused) = admin.post(&at(&made, ":replay"), body).await;
-        assert_eq!((status, &refused["details"][0]["field"]), (400, &json!(field)), "{refused:#}");
+        assert_eq!((status, refused["details"][0]["field"].text()), (400, field), "{refused:#}");
     }
     world.run("UPDATE events SET last_sequence = 1000001 WHERE last_sequence = 3").await;
     let (status, refused) = admin
         .post(&at(&made, ":replay"), json!({"since": "2020-01-01T00:00:00Z", "only": "all"}))
         .await;
-    assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("since")), "{refused:#}");
+    assert_eq!((status, refused["details"][0]["field"].text()), (400, "since"), "{refused:#}");
     world.run("UPDATE events SET last_sequence = 3 WHERE last_sequence = 1000001").await;
 }
 
@@ -328,9 +321,8 @@ async fn one_event_is_replayed() {
     world.wait_until_ended(&made, 1).await;
     let event = world.rows("SELECT id FROM events WHERE last_sequence = 1").await.remove(0);
     let event_id = event["id"].as_str().unwrap();
-    let path = format!("/api/v1/app/events/{event_id}:replay");
-    let (status, made_one) = admin.post(&path, json!({"endpoint_id": made.id})).await;
-    assert_eq!(status, 202, "{made_one:#}");
+    let made_one =
+        admin.replay_event(event_id, only("endpoint_id", &made.id)).await.assert_status(202);
     let delivery = made_one["delivery_id"].as_str().unwrap();
     let row =
         format!("SELECT * FROM webhook_deliveries WHERE id = '{delivery}' AND state = 'delivered'");
@@ -352,10 +344,10 @@ async fn a_test_that_arrives_closes_the_breaker() {
     world.wait_for("SELECT 1 AS one FROM events WHERE last_sequence = 1".to_owned()).await;
     world.events(1).await;
     receiver.always(Answer::status(500));
-    assert_eq!(admin.post(&at(&made, ":test"), json!({})).await.0, 200);
+    assert_eq!(admin.post(&at(&made, ":test"), nothing()).await.0, 200);
     assert_eq!(world.cursor(&made).await["breaker"], "open");
     receiver.always(Answer::status(200));
-    assert_eq!(admin.post(&at(&made, ":test"), json!({})).await.0, 200);
+    assert_eq!(admin.post(&at(&made, ":test"), nothing()).await.0, 200);
     receiver.wait_for(3).await;
     assert_eq!(receiver.received()[2].event()["sequence"], 2);
 }
@@ -370,7 +362,7 @@ async fn a_replay_ends_where_its_endpoint_goes_on_from_now() {
     world.run(&paused).await;
     let replay = json!({"since": "2020-01-01T00:00:00Z", "only": "all"});
     let (_, running) = admin.post(&at(&made, ":replay"), replay).await;
-    assert_eq!(admin.post(&at(&made, ":enable"), json!({"from": "now"})).await.0, 200);
+    assert_eq!(admin.post(&at(&made, ":enable"), only("from", "now")).await.0, 200);
     let path = at(&made, &format!("/replays/{}", running["replay_id"].as_str().unwrap()));
     assert_eq!(admin.get(&path).await.1["replay"]["state"], "cancelled");
     world.events(1).await;

@@ -3,11 +3,10 @@
 use authority_model::proto::events::{
     TestWebhookEndpointRequest, webhook_delivery_service_client::WebhookDeliveryServiceClient,
 };
-use serde_json::json;
 use tonic::Request;
 
 use super::{Endpoint, Receiver, World};
-use crate::support::Limits;
+use crate::support::{Limits, nothing};
 
 /// Returns the header for this number of remaining tests, without the seconds.
 fn left(calls: u32) -> String {
@@ -23,7 +22,7 @@ async fn answers_show_the_tests_that_are_left() {
     let test = async |key: &str| {
         let keys = [("idempotency-key", key)];
         let sent: &[_] = if key.is_empty() { &[] } else { &keys };
-        Limits::of_call(&admin, "POST", &path, Some(&json!({})), sent).await.0
+        Limits::of_call(&admin, "POST", &path, Some(&nothing()), sent).await.0
     };
     let first = test("").await;
     assert_eq!(first.status, 200);
@@ -50,7 +49,7 @@ async fn answers_show_the_tests_that_are_left() {
         assert!(answer.left.starts_with(&left(calls)), "{calls}: {answer:?}");
     }
     let url = format!("{}{path}", admin.base);
-    let refused = admin.http.post(url).bearer_auth(&admin.token).json(&json!({}));
+    let refused = admin.http.post(url).bearer_auth(&admin.token).json(&nothing());
     let refused = refused.send().await.unwrap();
     let (shown, wait) = (Limits::of(&refused), refused.headers()["retry-after"].to_str().unwrap());
     assert_eq!((shown.status, shown.policy), (429, first.policy));
@@ -62,6 +61,6 @@ async fn answers_show_the_tests_that_are_left() {
     // Each endpoint has its own limit.
     let other = world.endpoint(Endpoint::at(&receiver.base)).await;
     let path = format!("/api/v1/app/webhook-endpoints/{}:test", other.id);
-    let (own, _) = Limits::of_call(&admin, "POST", &path, Some(&json!({})), &[]).await;
+    let (own, _) = Limits::of_call(&admin, "POST", &path, Some(&nothing()), &[]).await;
     assert!(own.left.starts_with(&left(9)), "{own:?}");
 }

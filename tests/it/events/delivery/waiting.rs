@@ -6,10 +6,10 @@ use authority_keys::Purpose;
 use authority_process::clock::Clock;
 use authority_verify_webhook::{Options, Suite, verify_webhook};
 use chrono::TimeDelta;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Answer, Endpoint, Receiver, World};
-use crate::support::Wishes;
+use crate::support::{Plain, Wishes, only};
 
 #[tokio::test]
 async fn nothing_is_sent_for_a_suspended_tenant_and_all_waits_unspent() {
@@ -18,8 +18,8 @@ async fn nothing_is_sent_for_a_suspended_tenant_and_all_waits_unspent() {
     let made = world.endpoint(Endpoint::at(&receiver.base)).await;
     world.events(1).await;
     receiver.wait_for(1).await;
-    let path = format!("/api/v1/tenants/{}", world.tenant_id);
-    let (status, answer) = world.app.owner().patch(&path, json!({"state": "suspended"})).await;
+    let (status, answer) =
+        world.app.owner().update_tenant(&world.tenant_id, only("state", "suspended")).await;
     assert_eq!(status, 200, "{answer:#}");
     tokio::time::sleep(Duration::from_millis(200)).await;
     let before = receiver.received().len();
@@ -28,7 +28,8 @@ async fn nothing_is_sent_for_a_suspended_tenant_and_all_waits_unspent() {
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(receiver.received().len(), before);
     assert_eq!(world.cursor(&made).await["sequence"], 1);
-    let (status, _) = world.app.owner().patch(&path, json!({"state": "active"})).await;
+    let (status, _) =
+        world.app.owner().update_tenant(&world.tenant_id, only("state", "active")).await;
     assert_eq!(status, 200);
     let ended = world.wait_until_ended(&made, 3).await;
     let attempts: Vec<_> = ended.iter().map(|one| one["attempts"].as_u64().unwrap()).collect();
@@ -76,7 +77,7 @@ async fn a_revoked_webhook_key_leaves_the_jwks_and_its_successor_signs_when_it_i
     world.wait_until_ended(&shared, 1).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let open = world.deliveries(&waiting).await.remove(0);
-    assert_eq!((&open["state"], &open["attempts"]), (&json!("open"), &json!(0)));
+    assert_eq!((open["state"].text(), open["attempts"].number()), ("open", 0));
     clock.advance(TimeDelta::minutes(9));
     assert!(keys.webhook_signer().is_none());
     clock.advance(TimeDelta::minutes(2));

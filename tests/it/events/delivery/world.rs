@@ -8,7 +8,7 @@ use authority_webhook::signing::Secret;
 use diesel::{QueryableByName, sql_types::Jsonb};
 use serde_json::{Value, json};
 
-use crate::support::{TestApp, Wishes};
+use crate::support::{Answered, Members, TestApp, Wishes, new_tenant, only};
 
 pub(crate) struct World {
     pub(crate) app: TestApp,
@@ -37,7 +37,7 @@ impl Endpoint {
             retry_policy: json!({"schedule_seconds": [1, 1], "jitter": 0.0}),
             suites: vec!["standard-webhooks/v1", "rfc9421", "jwt"],
             rate: 1000,
-            headers: json!({"x-environment": "test"}),
+            headers: only("x-environment", "test"),
             rotated: false,
         }
     }
@@ -65,9 +65,8 @@ impl World {
 
     /// Creates another tenant.
     pub(crate) async fn tenant(app: &TestApp, slug: &str) -> String {
-        let body = json!({"name": slug, "slug": slug, "state": "active"});
-        let (status, made) = app.owner().post("/api/v1/tenants", body).await;
-        assert_eq!(status, 201, "{made:#}");
+        let body = new_tenant(slug, slug).with("state", "active");
+        app.owner().create_tenant(body).await.assert_status(201);
         format!("svc:tenant:{slug}")
     }
 

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{ADMINS, OTHER, TENANT, World, made};
-use crate::support::{LOGGED, TestApp, asking};
+use crate::support::{LOGGED, Plain, TestApp, asking, nothing, only};
 
 const ALL: &str = "svc.decision.allowed,svc.decision.denied,svc.evidence_pack.generated";
 
@@ -32,7 +32,7 @@ async fn an_endpoint_demands_what_its_types_name() {
         (json!(["svc.decision.*"]), Some("svc.decision.allowed,svc.decision.denied")),
         (json!(["*"]), Some(ALL)),
     ] {
-        let endpoint = made(&world.admin, json!({"event_types": types})).await;
+        let endpoint = made(&world.admin, only("event_types", &types)).await;
         assert_eq!(world.demand(&endpoint).await.as_deref(), expected, "{types}");
         let changed = world.revision().await > before;
         assert_eq!(changed, expected.is_some(), "{types}");
@@ -58,14 +58,14 @@ async fn break_even(world: &World, revision: i64) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_demand_follows_the_endpoints_changes() {
     let world = World::start().await;
-    let endpoint = made(&world.admin, json!({"event_types": ["*"]})).await;
+    let endpoint = made(&world.admin, only("event_types", ["*"])).await;
     let path = format!("{ADMINS}/{endpoint}");
-    let narrowed = json!({"event_types": ["svc.decision.allowed"]});
+    let narrowed = only("event_types", ["svc.decision.allowed"]);
     assert_eq!(world.admin.patch(&path, narrowed).await.0, 200);
     assert_eq!(world.demand(&endpoint).await.unwrap(), "svc.decision.allowed");
-    assert_eq!(world.admin.patch(&path, json!({"event_types": null})).await.0, 200);
+    assert_eq!(world.admin.patch(&path, only("event_types", Value::Null)).await.0, 200);
     assert_eq!(world.demand(&endpoint).await, None);
-    assert_eq!(world.admin.patch(&path, json!({"event_types": ["*"]})).await.0, 200);
+    assert_eq!(world.admin.patch(&path, only("event_types", ["*"])).await.0, 200);
     let set = |state: &str| {
         format!("UPDATE webhook_endpoints SET state = '{state}' WHERE id = '{endpoint}'")
     };
@@ -74,10 +74,9 @@ async fn a_demand_follows_the_endpoints_changes() {
     assert_eq!(world.demand(&endpoint).await.unwrap(), ALL);
     world.run(&set("disabled")).await;
     assert_eq!(world.demand(&endpoint).await, None);
-    let rate = json!({"rate_limit_per_second": 5});
-    assert_eq!(world.admin.patch(&path, rate).await.0, 200);
+    assert_eq!(world.admin.patch(&path, only("rate_limit_per_second", 5)).await.0, 200);
     assert_eq!(world.demand(&endpoint).await, None);
-    assert_eq!(world.admin.post(&format!("{path}:enable"), json!({})).await.0, 200);
+    assert_eq!(world.admin.post(&format!("{path}:enable"), nothing()).await.0, 200);
     assert_eq!(world.demand(&endpoint).await.unwrap(), ALL);
 }
 
@@ -90,12 +89,12 @@ async fn after_the_response_no_decision_lacks_its_event() {
     let admin = app.person(TENANT, "admin", super::ANN);
     let world = World { app, admin };
     let ask = async || {
-        let (status, answer) = runtime.post("/api/v1/runtime/evaluate", asking(1200.0, "DE")).await;
-        assert_eq!((status, &answer["decision"]), (200, &json!("allow")), "{answer:#}");
+        let (status, answer) = runtime.evaluate(asking(1200.0, "DE")).await;
+        assert_eq!((status, answer["decision"].text()), (200, "allow"), "{answer:#}");
         answer["decision_id"].as_str().unwrap().to_owned()
     };
     let unheard = ask().await;
-    made(&world.admin, json!({"event_types": ["svc.decision.allowed"]})).await;
+    made(&world.admin, only("event_types", ["svc.decision.allowed"])).await;
     let heard = ask().await;
     // The event may be numbered already, or may still be in the outbox.
     let told = format!(
@@ -121,7 +120,7 @@ async fn a_new_endpoint_begins_at_the_head() {
         .await;
     let other = world.app.person(OTHER, "admin", "eve@other.example");
     for (client, tenant) in [(&world.admin, TENANT), (&other, OTHER)] {
-        let endpoint = made(client, json!({})).await;
+        let endpoint = made(client, nothing()).await;
         let sql = format!(
             "SELECT c.sequence = coalesce(h.sequence, 0) AND c.tenant_id = '{tenant}'
              FROM webhook_cursors c LEFT JOIN event_heads h USING (tenant_id)
@@ -136,7 +135,7 @@ async fn a_new_endpoint_begins_at_the_head() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_left_of_an_endpoint_that_was_refused() {
     let world = World::start().await;
-    let (status, _) = world.admin.post(ADMINS, json!({"url": "https://10.0.0.1/"})).await;
+    let (status, _) = world.admin.post(ADMINS, only("url", "https://10.0.0.1/")).await;
     assert_eq!(status, 400);
     for table in ["webhook_endpoints", "webhook_cursors", "event_demands"] {
         let count: Value =

@@ -14,7 +14,7 @@ use diesel::{
 use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
 use serde_json::{Value, json};
 
-use crate::support::{Client, TestApp};
+use crate::support::{Answered, Client, TestApp, new_api_key, only};
 
 pub(super) const OWNERS: &str = "/api/v1/webhook-endpoints";
 pub(super) const ADMINS: &str = "/api/v1/app/webhook-endpoints";
@@ -33,8 +33,7 @@ impl World {
     pub(super) async fn start() -> Self {
         let app = TestApp::start().await;
         for slug in ["acme", "other"] {
-            let body = json!({"name": slug, "slug": slug});
-            assert_eq!(app.owner().post("/api/v1/tenants", body).await.0, 201);
+            assert_eq!(app.owner().create_tenant(json!({"name": slug, "slug": slug})).await.0, 201);
         }
         let admin = app.person(TENANT, "admin", ANN);
         Self { app, admin }
@@ -42,9 +41,8 @@ impl World {
 
     /// Creates an API key that may manage endpoints; returns its id and a client with it.
     pub(super) async fn key(&self) -> (String, Client) {
-        let body = json!({"tenant_id": TENANT, "label": "hooks", "scopes": ["webhooks:write"]});
-        let (status, made) = self.app.owner().post("/api/v1/api-keys", body).await;
-        assert_eq!(status, 201, "{made:#}");
+        let body = new_api_key("hooks", &["webhooks:write"]);
+        let made = self.app.owner().create_api_key(body).await.assert_status(201);
         let id = made["api_key"]["id"].as_str().unwrap().to_owned();
         (id, self.app.client(made["secret"].as_str().unwrap()))
     }
@@ -76,7 +74,7 @@ impl World {
 }
 
 pub(super) fn body(more: Value) -> Value {
-    let mut body = json!({"url": "https://hooks.example.com/a"});
+    let mut body = only("url", "https://hooks.example.com/a");
     if let Value::Object(more) = more {
         body.as_object_mut().unwrap().extend(more);
     }
@@ -85,8 +83,7 @@ pub(super) fn body(more: Value) -> Value {
 
 /// Creates an endpoint; returns its record and its secret.
 pub(super) async fn made_at(client: &Client, path: &str, more: Value) -> (Value, String) {
-    let (status, answer) = client.post(path, body(more)).await;
-    assert_eq!(status, 201, "{answer:#}");
+    let answer = client.post(path, body(more)).await.assert_status(201);
     let secret = answer["secret"].as_str().unwrap().to_owned();
     (answer["webhook_endpoint"].clone(), secret)
 }

@@ -3,22 +3,23 @@
 use serde_json::{Value, json};
 
 use super::{ADMINS, World, fields, id, made, made_at};
+use crate::support::{Answered, Plain, nothing, only};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_endpoint_has_the_defaults_of_what_is_left_out() {
     let world = World::start().await;
-    let (made, secret) = made_at(&world.admin, ADMINS, json!({})).await;
+    let (made, secret) = made_at(&world.admin, ADMINS, nothing()).await;
     assert!(id(&made).starts_with("svc:endpoint:"), "{made:#}");
     assert_eq!(
-        (&made["state"], &made["event_types"], &made["filter"]),
-        (&json!("active"), &json!([]), &Value::Null)
+        (made["state"].text(), &made["event_types"], &made["filter"]),
+        ("active", &json!([]), &Value::Null)
     );
-    assert_eq!(made["signing_suites"], json!(["standard-webhooks/v1", "rfc9421"]));
+    assert_eq!(made["signing_suites"].texts(), ["standard-webhooks/v1", "rfc9421"]);
     let policy = &made["retry_policy"];
     let delays = json!([5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400]);
-    assert_eq!((&policy["strategy"], &policy["schedule_seconds"]), (&json!("schedule"), &delays));
-    assert_eq!((&policy["jitter"], &made["rate_limit_per_second"]), (&json!(0.2), &json!(100)));
-    assert_eq!((&made["headers"], &made["created_by"]), (&json!({}), &json!(super::ANN)));
+    assert_eq!((policy["strategy"].text(), &policy["schedule_seconds"]), ("schedule", &delays));
+    assert_eq!((&policy["jitter"], made["rate_limit_per_second"].number()), (&json!(0.2), 100));
+    assert_eq!((&made["headers"], &made["created_by"]), (&nothing(), &json!(super::ANN)));
     assert!(secret.starts_with("whsec_") && secret.len() == 50, "{secret}");
     // A client can send back the values that it received.
     let path = format!("{ADMINS}/{}", id(&made));
@@ -39,8 +40,7 @@ async fn every_fault_is_named_at_once() {
         "rate_limit_per_second": 1001,
         "headers": {"Host": "x"},
     });
-    let (status, answer) = world.admin.post(ADMINS, body).await;
-    assert_eq!(status, 400, "{answer:#}");
+    let answer = world.admin.post(ADMINS, body).await.assert_status(400);
     let mut named = fields(&answer);
     named.sort_unstable();
     let all = [
@@ -57,11 +57,11 @@ async fn every_fault_is_named_at_once() {
         answer.to_string().contains("matches no event type; did you mean `svc.decision.denied`")
     );
     for (why, body, field, problem) in [
-        ("scheme", json!({"url": "ftp://example.com/"}), "url", "must be an address"),
-        ("port", json!({"url": "https://example.com:9000/"}), "url", "has port 9000"),
-        ("private", json!({"url": "https://10.0.0.1/"}), "url", "not public"),
-        ("fragment", json!({"url": "https://example.com/#a"}), "url", "no fragment"),
-        ("none", json!({"description": "x"}), "url", "is required"),
+        ("scheme", only("url", "ftp://example.com/"), "url", "must be an address"),
+        ("port", only("url", "https://example.com:9000/"), "url", "has port 9000"),
+        ("private", only("url", "https://10.0.0.1/"), "url", "not public"),
+        ("fragment", only("url", "https://example.com/#a"), "url", "no fragment"),
+        ("none", only("description", "x"), "url", "is required"),
         (
             "delays",
             json!({"retry_policy": {"schedule_seconds": [-1]}}),
@@ -82,9 +82,9 @@ async fn every_fault_is_named_at_once() {
         ),
         ("header", json!({"headers": {"x-a": 5}}), "headers.x-a", "must be a text"),
         ("mask", json!({"headers": {"x-a": "***"}}), "headers.x-a", "is a masked value"),
-        ("state", json!({"state": "active"}), "state", ""),
+        ("state", only("state", "active"), "state", ""),
     ] {
-        let mut whole = json!({});
+        let mut whole = nothing();
         if why != "none" {
             whole["url"] = "https://example.com/".into();
         }
@@ -94,7 +94,7 @@ async fn every_fault_is_named_at_once() {
         assert!(answer.to_string().contains(problem), "{why}: {answer:#}");
     }
     // In development, receivers on the same machine are permitted.
-    made(&world.admin, json!({"url": "http://127.0.0.1:4711/hook"})).await;
+    made(&world.admin, only("url", "http://127.0.0.1:4711/hook")).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -116,12 +116,11 @@ async fn a_filter_is_checked_against_the_chosen_types() {
         (400, true),
         "{problem}"
     );
-    let of_delegations = json!(["svc.authority.*"]);
-    assert_eq!(try_filter(of_delegations, "has(data.delegation_id)").await.0, 201);
+    assert_eq!(try_filter(json!(["svc.authority.*"]), "has(data.delegation_id)").await.0, 201);
     // A patch of event types or filter is checked together with the stored value of the other.
     let stopped = json!({"event_types": ["svc.actor.stopped"], "filter": "has(data.actor_id)"});
     let path = format!("{ADMINS}/{}", made(&world.admin, stopped).await);
-    let narrowed = json!({"event_types": ["svc.authority.revoked"]});
+    let narrowed = only("event_types", ["svc.authority.revoked"]);
     let (status, answer) = world.admin.patch(&path, narrowed).await;
     assert_eq!((status, fields(&answer)), (400, vec!["filter"]), "{answer:#}");
     let both = json!({"event_types": ["svc.authority.revoked"], "filter": null});
@@ -131,31 +130,33 @@ async fn a_filter_is_checked_against_the_chosen_types() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_url_keeps_its_origin() {
     let world = World::start().await;
-    let path = format!("{ADMINS}/{}", made(&world.admin, json!({})).await);
+    let path = format!("{ADMINS}/{}", made(&world.admin, nothing()).await);
     for url in [
         "https://evil.example.com/a",
         "http://hooks.example.com/a",
         "https://hooks.example.com:8443/a",
         "https://hooks.example.com.evil.example/a",
     ] {
-        let (status, answer) = world.admin.patch(&path, json!({"url": url})).await;
+        let (status, answer) = world.admin.patch(&path, only("url", url)).await;
         assert_eq!((status, fields(&answer)), (400, vec!["url"]), "{url}: {answer:#}");
         assert!(answer.to_string().contains("create another endpoint"), "{url}: {answer:#}");
     }
-    let (status, answer) =
-        world.admin.patch(&path, json!({"url": "HTTPS://Hooks.example.com:443/b?c=d"})).await;
-    assert_eq!(status, 200, "{answer:#}");
+    let answer = world
+        .admin
+        .patch(&path, json!({"url": "HTTPS://Hooks.example.com:443/b?c=d"}))
+        .await
+        .assert_status(200);
     assert_eq!(answer["webhook_endpoint"]["url"], "https://hooks.example.com/b?c=d");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_patch_starts_from_the_version_that_it_names() {
     let world = World::start().await;
-    let path = format!("{ADMINS}/{}", made(&world.admin, json!({})).await);
+    let path = format!("{ADMINS}/{}", made(&world.admin, nothing()).await);
     let other = [("if-match", "\"0\"")];
-    let change = || Some(json!({"description": "x"}));
+    let change = || Some(only("description", "x"));
     assert_eq!(world.admin.call("PATCH", &path, change(), &other).await.0, 412);
     assert_eq!(world.admin.call("DELETE", &path, None, &other).await.0, 412);
     let (status, patched) = world.admin.call("PATCH", &path, change(), &[]).await;
-    assert_eq!((status, &patched["webhook_endpoint"]["description"]), (200, &json!("x")));
+    assert_eq!((status, patched["webhook_endpoint"]["description"].text()), (200, "x"));
 }

@@ -7,7 +7,7 @@ use diesel_async::SimpleAsyncConnection;
 use serde_json::{Value, json};
 
 use super::{ADMINS, ANN, KEYS, TENANT, World, bind, body, id, made, made_at};
-use crate::support::{Client, TestApp};
+use crate::support::{Answered, Client, Plain, TestApp, nothing, only};
 
 const BOB: &str = "bob@acme.example";
 
@@ -33,45 +33,41 @@ async fn enable(client: &Client, base: &str, id: &str, body: Value) -> (u16, Val
 async fn human(app: &TestApp, subject: Option<&str>, email: Option<&str>, state: &str) -> String {
     let body = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Someone",
                       "external_subject": subject, "email": email, "state": state});
-    let (status, made) = app.owner().post("/api/v1/principals", body).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = app.owner().create_principal(body).await.assert_status(201);
     id(&made["principal"])
 }
 
 async fn set(app: &TestApp, principal: &str, body: Value) {
-    let path = format!("/api/v1/principals/{principal}");
-    let (status, answer) = app.owner().patch(&path, body).await;
-    assert_eq!(status, 200, "{answer:#}");
+    app.owner().update_principal(principal, body).await.assert_status(200);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_endpoint_pauses_with_the_revocation_of_its_key() {
     let world = World::start().await;
     let ((key_id, key), (_, other)) = (world.key().await, world.key().await);
-    let (made, _) = made_at(&key, KEYS, json!({})).await;
-    let (endpoint, unrelated) = (id(&made), id(&made_at(&other, KEYS, json!({})).await.0));
-    let path = format!("/api/v1/app/api-keys/{key_id}");
+    let (made, _) = made_at(&key, KEYS, nothing()).await;
+    let (endpoint, unrelated) = (id(&made), id(&made_at(&other, KEYS, nothing()).await.0));
     // Rotating the secret leaves the key valid.
-    assert_eq!(world.admin.post(&format!("{path}/rotate"), json!({})).await.0, 200);
+    assert_eq!(world.admin.rotate_api_key(&key_id).await.0, 200);
     assert!(world.is_active(&endpoint).await);
-    assert_eq!(world.admin.call("DELETE", &path, None, &[]).await.0, 200);
+    assert_eq!(world.admin.revoke_api_key(&key_id).await.0, 200);
     assert!(world.is_paused(&endpoint, "key_revoked").await);
     assert!(world.is_active(&unrelated).await);
 
-    let change = json!({"description": "still editable"});
+    let change = only("description", "still editable");
     assert_eq!(other.patch(&format!("{KEYS}/{endpoint}"), change).await.0, 200);
-    let (status, answer) = enable(&other, KEYS, &endpoint, json!({})).await;
-    assert_eq!((status, &answer["error"]), (403, &json!("forbidden")), "{answer:#}");
-    let (status, answer) = enable(&world.admin, ADMINS, &endpoint, json!({})).await;
+    let (status, answer) = enable(&other, KEYS, &endpoint, nothing()).await;
+    assert_eq!((status, answer["error"].text()), (403, "forbidden"), "{answer:#}");
+    let (status, answer) = enable(&world.admin, ADMINS, &endpoint, nothing()).await;
     let enabled = &answer["webhook_endpoint"];
     assert_eq!(
-        (status, &enabled["state"], &enabled["state_reason"]),
-        (200, &json!("active"), &Value::Null)
+        (status, enabled["state"].text(), &enabled["state_reason"]),
+        (200, "active", &Value::Null)
     );
-    assert_eq!((&enabled["key_id"], &enabled["adopted_by"]), (&Value::Null, &json!(ANN)));
+    assert_eq!((&enabled["key_id"], enabled["adopted_by"].text()), (&Value::Null, ANN));
     assert_eq!(enabled["created_by"], json!(key_id));
-    let (status, answer) = enable(&world.admin, ADMINS, &endpoint, json!({})).await;
-    assert_eq!((status, &answer["error"]), (409, &json!("transition_not_allowed")));
+    let (status, answer) = enable(&world.admin, ADMINS, &endpoint, nothing()).await;
+    assert_eq!((status, answer["error"].text()), (409, "transition_not_allowed"));
     // The endpoint pauses when its new owner is suspended.
     human(&world.app, None, Some(ANN), "suspended").await;
     assert!(world.is_paused(&endpoint, "person_inactive").await);
@@ -81,7 +77,7 @@ async fn an_endpoint_pauses_with_the_revocation_of_its_key() {
 async fn an_endpoint_outlives_its_keys_expiry() {
     let world = World::start().await;
     let (key_id, key) = world.key().await;
-    let endpoint = id(&made_at(&key, KEYS, json!({})).await.0);
+    let endpoint = id(&made_at(&key, KEYS, nothing()).await.0);
     world
         .run(&format!(
             "UPDATE api_keys SET expires_at = now() - interval '1 day' WHERE id = '{key_id}'"
@@ -100,7 +96,7 @@ async fn a_key_makes_no_endpoint_while_it_is_revoked() {
         "BEGIN; UPDATE api_keys SET status = 'revoked', revoked_at = now() WHERE id = '{key_id}'"
     );
     revoking.batch_execute(&revoke).await.unwrap();
-    let attempt = tokio::spawn(async move { key.post(KEYS, body(json!({}))).await });
+    let attempt = tokio::spawn(async move { key.post(KEYS, body(nothing())).await });
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert!(!attempt.is_finished());
     revoking.batch_execute("COMMIT").await.unwrap();
@@ -115,28 +111,27 @@ async fn an_endpoint_pauses_with_its_person() {
     let app = &world.app;
     let bob = app.person(TENANT, "admin", BOB);
     let principal = human(app, None, Some("Bob@acme.example"), "active").await;
-    let (endpoint, anns) = (made(&bob, json!({})).await, made(&world.admin, json!({})).await);
-    set(app, &principal, json!({"notes": "a change without an effect on access"})).await;
+    let (endpoint, anns) = (made(&bob, nothing()).await, made(&world.admin, nothing()).await);
+    set(app, &principal, only("notes", "a change without an effect on access")).await;
     assert!(world.is_active(&endpoint).await);
-    set(app, &principal, json!({"state": "suspended"})).await;
+    set(app, &principal, only("state", "suspended")).await;
     assert!(world.is_paused(&endpoint, "person_inactive").await);
     assert!(world.is_active(&anns).await);
     // Reinstating the person does not resume their endpoints.
-    set(app, &principal, json!({"state": "active"})).await;
+    set(app, &principal, only("state", "active")).await;
     assert!(world.is_paused(&endpoint, "person_inactive").await);
-    assert_eq!(enable(&bob, ADMINS, &endpoint, json!({})).await.0, 200);
-    let path = format!("/api/v1/principals/{principal}");
-    assert_eq!(app.owner().call("DELETE", &path, None, &[]).await.0, 200);
+    assert_eq!(enable(&bob, ADMINS, &endpoint, nothing()).await.0, 200);
+    assert_eq!(app.owner().delete_principal(&principal).await.0, 200);
     assert!(world.is_paused(&endpoint, "person_inactive").await);
 
     // A principal with the person's subject, unless deleted, has priority over principals with the
     // person's address.
-    assert_eq!(enable(&world.admin, ADMINS, &endpoint, json!({})).await.0, 200);
+    assert_eq!(enable(&world.admin, ADMINS, &endpoint, nothing()).await.0, 200);
     let subject = format!("dev|{ANN}");
     let live = human(app, Some(&subject), None, "active").await;
     human(app, None, Some(ANN), "suspended").await;
     assert!(world.is_active(&anns).await);
-    set(app, &live, json!({"external_subject": null})).await;
+    set(app, &live, only("external_subject", Value::Null)).await;
     assert!(world.is_paused(&anns, "person_inactive").await);
     assert!(world.is_paused(&endpoint, "person_inactive").await);
 }
@@ -152,7 +147,7 @@ async fn a_suspended_tenant_keeps_its_endpoints_and_a_deleted_one_loses_them() {
         ))
         .await;
     let (owner, path) = (world.app.owner(), format!("/api/v1/tenants/{TENANT}"));
-    assert_eq!(owner.patch(&path, json!({"state": "suspended"})).await.0, 200);
+    assert_eq!(owner.patch(&path, only("state", "suspended")).await.0, 200);
     assert!(world.is_active(&endpoint).await);
     assert_eq!(world.admin.get(ADMINS).await.0, 403);
     assert_eq!(owner.call("DELETE", &path, None, &[]).await.0, 200);
@@ -171,21 +166,19 @@ async fn an_endpoint_pauses_when_its_key_is_narrowed() {
     let world = World::start().await;
     let principal = human(&world.app, None, Some(BOB), "active").await;
     for (narrowed, pauses) in [
-        (json!({"label": "another name"}), false),
-        (json!({"scopes": ["webhooks:write", "runtime:read"]}), false),
-        (json!({"scopes": ["runtime:read"]}), true),
+        (only("label", "another name"), false),
+        (only("scopes", ["webhooks:write", "runtime:read"]), false),
+        (only("scopes", ["runtime:read"]), true),
         (json!({"scopes": ["runtime:read"], "principal_ids": [principal]}), true),
     ] {
         let (key_id, key) = world.key().await;
-        let endpoint = id(&made_at(&key, KEYS, json!({})).await.0);
-        let path = format!("/api/v1/app/api-keys/{key_id}");
-        let (status, answer) = world.admin.patch(&path, narrowed.clone()).await;
-        assert_eq!(status, 200, "{answer:#}");
+        let endpoint = id(&made_at(&key, KEYS, nothing()).await.0);
+        world.admin.update_api_key(&key_id, narrowed.clone()).await.assert_status(200);
         assert_eq!(world.is_paused(&endpoint, "key_narrowed").await, pauses, "{narrowed}");
     }
     // The API does not bind such a key. The database pauses its endpoint regardless.
     let (key_id, key) = world.key().await;
-    let endpoint = id(&made_at(&key, KEYS, json!({})).await.0);
+    let endpoint = id(&made_at(&key, KEYS, nothing()).await.0);
     world.run(&bind(&key_id, &principal)).await;
     assert!(world.is_paused(&endpoint, "key_narrowed").await);
 }
@@ -195,23 +188,21 @@ async fn an_endpoint_pauses_when_its_key_is_narrowed() {
 async fn an_endpoint_that_is_paused_says_that_it_lost_its_key() {
     let world = World::start().await;
     let (key_id, key) = world.key().await;
-    let endpoint = id(&made_at(&key, KEYS, json!({})).await.0);
+    let endpoint = id(&made_at(&key, KEYS, nothing()).await.0);
     let pause = format!("{KEYS}/{endpoint}:pause");
-    let (status, paused) = key.post(&pause, json!({"reason": "maintenance"})).await;
-    assert_eq!(status, 200, "{paused:#}");
+    key.post(&pause, only("reason", "maintenance")).await.assert_status(200);
     assert!(world.is_paused(&endpoint, "asked").await);
-    let path = format!("/api/v1/app/api-keys/{key_id}");
-    let narrowed = json!({"scopes": ["runtime:read"]});
-    assert_eq!(world.admin.patch(&path, narrowed).await.0, 200);
+    let narrowed = only("scopes", ["runtime:read"]);
+    assert_eq!(world.admin.update_api_key(&key_id, narrowed).await.0, 200);
     assert!(world.is_paused(&endpoint, "key_narrowed").await);
-    assert_eq!(world.admin.call("DELETE", &path, None, &[]).await.0, 200);
+    assert_eq!(world.admin.revoke_api_key(&key_id).await.0, 200);
     assert!(world.is_paused(&endpoint, "key_narrowed").await, "the first loss remains");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_disabled_endpoint_goes_on_where_it_stopped_or_now() {
     let world = World::start().await;
-    let endpoint = made(&world.admin, json!({})).await;
+    let endpoint = made(&world.admin, nothing()).await;
     let (_, key) = world.key().await;
     world
         .run(&format!(
@@ -241,14 +232,13 @@ async fn a_disabled_endpoint_goes_on_where_it_stopped_or_now() {
          WHERE endpoint_id = '{endpoint}' AND d.sequence = 3"
     );
     for (from, expected) in [
-        (json!({}), "9 0 open 6"),
-        (json!({"from": "stopped"}), "9 0 open 6"),
-        (json!({"from": "now"}), "9 0 cancelled 0"),
+        (nothing(), "9 0 open 6"),
+        (only("from", "stopped"), "9 0 open 6"),
+        (only("from", "now"), "9 0 cancelled 0"),
     ] {
         world.run(&fail).await;
         // A key may also enable an endpoint that failures have disabled.
-        let (status, answer) = enable(&key, KEYS, &endpoint, from).await;
-        assert_eq!(status, 200, "{answer:#}");
+        enable(&key, KEYS, &endpoint, from).await.assert_status(200);
         let mut found = None;
         for _ in 0..200 {
             found = world.value(&position).await;
@@ -265,6 +255,6 @@ async fn a_disabled_endpoint_goes_on_where_it_stopped_or_now() {
     );
     assert_eq!(world.value(&fresh).await.unwrap(), "0 closed 0");
     world.run(&fail).await;
-    let (status, answer) = enable(&key, KEYS, &endpoint, json!({"from": "yesterday"})).await;
+    let (status, answer) = enable(&key, KEYS, &endpoint, only("from", "yesterday")).await;
     assert_eq!((status, super::fields(&answer)), (400, vec!["from"]));
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{AGENT, PATIENCE, TENANT, decided, demo, events, types};
-use crate::support::TestApp;
+use crate::support::{Answered, STREAM_EVENTS, TestApp};
 
 /// The events about decisions.
 async fn decisions(app: &TestApp) -> Vec<Value> {
@@ -39,7 +39,7 @@ async fn decisions_are_events_while_a_stream_takes_them() {
     decided(&client, 10.0, "DE").await;
     decided(&client, 10.0, "US").await;
     let key = app.client(&app.api_key(TENANT, &["events:read"]).await);
-    let path = format!("{}/v1/events:stream?event_type=svc.decision.*", key.base);
+    let path = format!("{}{STREAM_EVENTS}?event_type=svc.decision.*", key.base);
     let stream = key.http.get(path).bearer_auth(&key.token).send().await.unwrap();
     assert_eq!(stream.status(), 200);
     // Once the stream's response has begun, every decision has its event.
@@ -61,14 +61,14 @@ async fn decisions_are_events_while_a_stream_takes_them() {
     assert_eq!(found[0]["subject_ref"], json!(allowed));
     assert_eq!(found[0]["correlation_id"], json!(allowed));
     assert_eq!(found[0]["principal_entity_id"], AGENT);
-    assert_eq!(found[0]["data"]["delegation_id"], json!(delegation));
+    assert_eq!(found[0]["data"]["delegation_id"], delegation);
     assert_eq!(found[0]["data"]["decision"], "allow_with_constraints");
     assert_eq!(found[1]["subject_ref"], json!(denied));
     assert_eq!(found[1]["data"]["stage"], "authority");
     assert!(found[1]["reason_code"].is_string());
     let all = events(&app).await;
     let waiting = all.iter().find(|event| event["event_type"] == "svc.decision.requires_approval");
-    assert_eq!(waiting.unwrap()["data"]["decision_id"], json!(held));
+    assert_eq!(waiting.unwrap()["data"]["decision_id"], held);
     drop(stream);
     let begun = Instant::now();
     while demands(&app).await > 0 {
@@ -85,13 +85,12 @@ async fn decisions_are_events_while_a_stream_takes_them() {
 async fn what_a_caller_made_up_is_in_no_event() {
     let (app, client, _) = demo().await;
     let key = app.client(&app.api_key(TENANT, &["events:read"]).await);
-    let path = format!("{}/v1/events:stream?event_type=*", key.base);
+    let path = format!("{}{STREAM_EVENTS}?event_type=*", key.base);
     let stream = key.http.get(path).bearer_auth(&key.token).send().await.unwrap();
     let request = json!({"subject": "svc:agent:acme:zebra", "action": "zebra.run", "purpose": "zebra",
                          "tool_id": "svc:ent:acme:tool:zebra", "resource_id": "svc:ent:acme:resource:zebra",
                          "delegation_id": "svc:del:acme:zebra", "context": {"zebra": "zebra"}});
-    let (status, answer) = client.post("/v1/decisions/evaluate", request).await;
-    assert_eq!(status, 200, "{answer:#}");
+    client.evaluate_decision(request).await.assert_status(200);
     let begun = Instant::now();
     while decisions(&app).await.is_empty() {
         assert!(begun.elapsed() < PATIENCE, "no event");

@@ -6,8 +6,10 @@ use authority_process::clock::Clock;
 use chrono::{SecondsFormat, TimeDelta};
 use serde_json::{Value, json};
 
-use super::{AGENT, PATIENCE, TENANT, decided, demo, events, made, told, types};
-use crate::support::{Client, TestApp};
+use super::{AGENT, PATIENCE, TENANT, decided, demo, events, told, types};
+use crate::support::{
+    Answered, Client, Members, TestApp, new_delegation, new_principal, new_stop, new_uses, only,
+};
 
 /// A marker that is part of every text that a caller may choose.
 const MARKER: &str = "zebra-7c1f";
@@ -17,23 +19,12 @@ fn remarks() -> Value {
     json!({"notes": MARKER, "tags": [MARKER], "metadata": {MARKER: MARKER}})
 }
 
-fn with(mut body: Value, more: &Value) -> Value {
-    for (name, value) in more.as_object().unwrap() {
-        body[name] = value.clone();
-    }
-    body
-}
-
-async fn post(client: &Client, path: &str, body: Value) -> Value {
-    let (status, answer) = client.post(path, body).await;
-    assert!((200..300).contains(&status), "{path}: {status} {answer:#}");
-    answer
-}
-
 async fn principal(app: &TestApp, class: &str, name: &str) -> String {
-    let body = json!({"principal_class": class, "display_name": MARKER, "email": null,
-                      "name": (class == "agent").then_some(name)});
-    made(&app.owner(), "/api/v1/principals", "principal", with(body, &remarks())).await
+    let body = new_principal(class, MARKER)
+        .with("email", Value::Null)
+        .with("name", (class == "agent").then_some(name))
+        .and(&remarks());
+    app.owner().create_principal(body).await.assert_made("principal")
 }
 
 /// Causes every type of event except expiries and events about reality coupling.
@@ -42,38 +33,31 @@ async fn everything(app: &TestApp, client: &Client) {
     let person = principal(app, "human", "").await;
     let (bot, helper) =
         (principal(app, "agent", "bot").await, principal(app, "agent", "sub").await);
-    let root = with(
-        json!({"delegator_id": person, "delegate_id": bot, "actions": [format!("{MARKER}.*")],
-               "can_delegate": true}),
-        &remarks(),
-    );
-    let root = made(&owner, "/api/v1/delegations", "delegation", root).await;
-    let below = json!({"delegator_id": bot, "delegate_id": helper, "parent_id": root,
-                       "actions": [format!("{MARKER}.a")]});
-    let below = made(&owner, "/api/v1/delegations", "delegation", below).await;
-    let path = format!("/api/v1/delegations/{root}");
-    post(&owner, &format!("{path}/narrow"), json!({"actions": [format!("{MARKER}.a")]})).await;
-    post(&owner, &format!("{path}/suspend"), json!({"reason": MARKER})).await;
-    post(&owner, &format!("{path}/reinstate"), json!({})).await;
-    post(&owner, &format!("/api/v1/delegations/{below}/revoke"), json!({"reason": MARKER})).await;
-    let uses = json!({"agent_id": bot, "used_id": format!("{MARKER}.*"), "used_kind": "action",
-                      "notes": MARKER});
-    post(&owner, "/api/v1/relationships/uses", uses).await;
+    let all = format!("{MARKER}.*");
+    let one = format!("{MARKER}.a");
+    let root = new_delegation(&person, &bot, &[&all]).with("can_delegate", true).and(&remarks());
+    let root = owner.create_delegation(root).await.assert_made("delegation");
+    let below = new_delegation(&bot, &helper, &[&one]).with("parent_id", &root);
+    let below = owner.create_delegation(below).await.assert_made("delegation");
+    owner.narrow_delegation(&root, only("actions", [&one])).await.assert_status(200);
+    let because = only("reason", MARKER);
+    owner.act_on_delegation(&root, "suspend", because).await.assert_status(200);
+    owner.reinstate_delegation(&root).await.assert_status(200);
+    owner.revoke_delegation(&below, Some(MARKER)).await.assert_status(200);
+    owner.create_uses(new_uses(&bot, &all).with("notes", MARKER)).await.assert_status(201);
     let row = format!("agent_id={bot}&used_id={MARKER}.*&used_kind=action");
     let gone = format!("/api/v1/relationships/uses/item?{row}");
     assert_eq!(owner.text("DELETE", &gone, None).await.0, 200);
-    let stop = json!({"actor_id": bot, "reason": MARKER});
-    let stop = made(&owner, "/api/v1/stop-signals", "stop_signal", stop).await;
-    post(&owner, &format!("/api/v1/stop-signals/{stop}/lift"), json!({})).await;
-    let quarantine = json!({"action": format!("{MARKER}.*"), "reason": MARKER});
-    let quarantine = made(&owner, "/api/v1/quarantines", "quarantine", quarantine).await;
-    post(&owner, &format!("/api/v1/quarantines/{quarantine}/release"), json!({})).await;
-    let zone = json!({"time_zone": "Europe/Berlin"});
-    assert_eq!(owner.patch("/api/v1/tenants/acme", zone).await.0, 200);
+    let stop = owner.create_stop_signal(new_stop(&bot, MARKER)).await.assert_made("stop_signal");
+    owner.lift_stop_signal(&stop).await.assert_status(200);
+    let quarantine = json!({"tenant_id": TENANT, "action": all, "reason": MARKER});
+    let quarantine = owner.create_quarantine(quarantine).await.assert_made("quarantine");
+    owner.release_quarantine(&quarantine).await.assert_status(200);
+    assert_eq!(owner.update_tenant("acme", only("time_zone", "Europe/Berlin")).await.0, 200);
     approvals(app, client).await;
     let sealed = decided(client, 10.0, "DE").await;
-    post(&owner, "/v1/evidence/seal", json!({"decision_id": sealed})).await;
-    post(&owner, "/v1/replay/proof", json!({"decision_id": sealed})).await;
+    owner.seal_decision(&sealed).await.assert_status(200);
+    owner.mint_replay_proof(only("decision_id", &sealed)).await.assert_status(200);
 }
 
 async fn approvals(app: &TestApp, client: &Client) {
@@ -82,13 +66,13 @@ async fn approvals(app: &TestApp, client: &Client) {
     for (amount, verb, word) in [(25_000.0, "approve", "comment"), (26_000.0, "decline", "reason")]
     {
         let mut ask = crate::support::asking(amount, "DE");
-        ask["context"][MARKER] = json!(MARKER);
-        let held = post(client, "/api/v1/runtime/evaluate", ask).await;
+        ask["context"][MARKER] = MARKER.into();
+        let held = client.evaluate(ask).await.assert_status(200);
         let id = held["approval_id"].as_str().unwrap();
-        let path = format!("/api/v1/app/approvals/{id}");
-        post(&people[0], &format!("{path}/{verb}"), json!({word: MARKER})).await;
+        people[0].act_on_approval(id, verb, only(word, MARKER)).await.assert_status(200);
         if verb == "approve" {
-            post(&people[1], &format!("{path}/withdraw"), json!({"reason": MARKER})).await;
+            let why = only("reason", MARKER);
+            people[1].act_on_approval(id, "withdraw", why).await.assert_status(200);
         }
     }
 }
@@ -172,14 +156,13 @@ async fn an_expiry_is_one_event() {
     let end = (Clock::default().now() + TimeDelta::seconds(2))
         .to_rfc3339_opts(SecondsFormat::Micros, true);
     let helper = principal(&app, "agent", "helper").await;
-    let below = json!({"delegator_id": AGENT, "delegate_id": helper, "parent_id": root,
-                       "actions": ["payment.execute"], "purposes": ["invoice-settlement"],
-                       "jurisdictions": ["DE"], "max_amount": "10", "currency": "EUR",
-                       "expires_at": end});
-    let below = made(&app.owner(), "/api/v1/delegations", "delegation", below).await;
-    let uses =
-        json!({"agent_id": helper, "used_id": "report.*", "used_kind": "action", "until": end});
-    post(&app.owner(), "/api/v1/relationships/uses", uses).await;
+    let below = json!({"tenant_id": TENANT, "delegator_id": AGENT, "delegate_id": helper,
+                       "parent_id": root, "actions": ["payment.execute"],
+                       "purposes": ["invoice-settlement"], "jurisdictions": ["DE"],
+                       "max_amount": "10", "currency": "EUR", "expires_at": end});
+    let below = app.owner().create_delegation(below).await.assert_made("delegation");
+    let uses = new_uses(&helper, "report.*").with("until", &end);
+    app.owner().create_uses(uses).await.assert_status(201);
     let event = told(&app, "svc.authority.expired", &below).await;
     assert_eq!(event["occurred_at"], json!(end));
     assert_eq!(event["data"]["kind"], "delegation");

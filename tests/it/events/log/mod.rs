@@ -9,9 +9,9 @@ mod streams;
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::support::{Client, TestApp, asking};
+use crate::support::{Answered, Client, TestApp, asking};
 
 pub(super) const TENANT: &str = "svc:tenant:acme";
 pub(super) const AGENT: &str = "svc:agent:acme:invoice-bot";
@@ -30,9 +30,10 @@ pub(super) async fn events(app: &TestApp) -> Vec<Value> {
     let owner = app.owner();
     let (mut events, mut after) = (Vec::new(), 0);
     loop {
-        let path = format!("/api/v1/events?tenant_id={TENANT}&limit=500&after={after}");
-        let (status, page) = owner.get(&path).await;
-        assert_eq!(status, 200, "{page:#}");
+        let page = owner
+            .list_events(&format!("tenant_id={TENANT}&limit=500&after={after}"))
+            .await
+            .assert_status(200);
         events.extend(page["events"].as_array().unwrap().clone());
         after = page["next_after"].as_i64().unwrap();
         if page["next_after"] == page["head"] {
@@ -64,15 +65,6 @@ async fn told(app: &TestApp, event_type: &str, subject: &str) -> Value {
 
 /// Makes a decision; returns its id.
 pub(super) async fn decided(client: &Client, amount: f64, place: &str) -> String {
-    let (status, answer) = client.post("/api/v1/runtime/evaluate", asking(amount, place)).await;
-    assert_eq!(status, 200, "{answer:#}");
+    let answer = client.evaluate(asking(amount, place)).await.assert_status(200);
     answer["decision_id"].as_str().unwrap().to_owned()
-}
-
-/// Creates a record; returns its id.
-pub(super) async fn made(client: &Client, path: &str, kind: &str, mut body: Value) -> String {
-    body["tenant_id"] = json!(TENANT);
-    let (status, made) = client.post(path, body).await;
-    assert_eq!(status, 201, "{made:#}");
-    made[kind]["id"].as_str().unwrap().to_owned()
 }

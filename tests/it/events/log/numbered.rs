@@ -23,7 +23,9 @@ use serde_json::{Value, json};
 use super::{AGENT, PATIENCE, TENANT, decided, demo, told};
 use crate::{
     faults::writer::{entry, place},
-    support::{Client, LOGGED, TestApp, database::Database, run_workers},
+    support::{
+        Answered, Client, LOGGED, Members, STREAM_EVENTS, TestApp, database::Database, run_workers,
+    },
 };
 
 const OTHER: &str = "svc:tenant:other";
@@ -60,7 +62,7 @@ fn all_numbered() -> String {
 /// Opens a stream that requests events about decisions until it is dropped.
 async fn taking_decisions(app: &TestApp) -> reqwest::Response {
     let key = app.client(&app.api_key(TENANT, &["events:read"]).await);
-    let path = format!("{}/v1/events:stream?event_type=svc.decision.*", key.base);
+    let path = format!("{}{STREAM_EVENTS}?event_type=svc.decision.*", key.base);
     let stream = key.http.get(path).bearer_auth(&key.token).send().await.unwrap();
     assert_eq!(stream.status(), 200);
     stream
@@ -90,10 +92,7 @@ async fn both(app: &TestApp, subject: &str) -> [String; 2] {
 }
 
 async fn answered(client: &Client, amount: f64, place: &str) -> Value {
-    let (status, answer) =
-        client.post("/api/v1/runtime/evaluate", crate::support::asking(amount, place)).await;
-    assert_eq!(status, 200, "{answer:#}");
-    answer
+    client.evaluate(crate::support::asking(amount, place)).await.assert_status(200)
 }
 
 /// For each type of decision event: an outbox row with only the decision's id results in the same
@@ -103,9 +102,8 @@ async fn a_row_with_only_an_id_becomes_the_same_bytes() {
     let (app, client, delegation) = demo().await;
     let stream = taking_decisions(&app).await;
     let allowed = answered(&client, 11.0, "DE").await;
-    let mut unknown = crate::support::asking(11.0, "DE");
-    unknown["subject"] = json!("svc:agent:acme:nobody");
-    let (_, unknown) = client.post("/api/v1/runtime/evaluate", unknown).await;
+    let unknown = crate::support::asking(11.0, "DE").with("subject", "svc:agent:acme:nobody");
+    let (_, unknown) = client.evaluate(unknown).await;
     let denied = decided(&client, 11.0, "US").await;
     for (event_type, id) in [
         ("svc.decision.allowed", allowed["decision_id"].as_str().unwrap()),
@@ -201,8 +199,7 @@ async fn recorded(store: Store, batches: Vec<Vec<Entry>>) -> Vec<Vec<Outcome>> {
 async fn two_tenants() -> Arc<Database> {
     let app = TestApp::start().await;
     for slug in ["acme", "other"] {
-        let body = json!({"name": slug, "slug": slug});
-        assert_eq!(app.owner().post("/api/v1/tenants", body).await.0, 201);
+        assert_eq!(app.owner().create_tenant(json!({"name": slug, "slug": slug})).await.0, 201);
     }
     app.supervisor.stop().await;
     Arc::clone(&app.database)

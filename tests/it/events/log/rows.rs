@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::PATIENCE;
 use crate::{
     events::delivery::{Endpoint, Received, Receiver, World},
-    support::Client,
+    support::{Answered, Client, Members, Plain, new_agent, new_api_key, only},
 };
 
 const DELEGATION: &str = "svc.authority.suspended";
@@ -46,9 +46,7 @@ async fn world() -> (World, Vec<i64>) {
 }
 
 async fn page(client: &Client, query: &str) -> Value {
-    let (status, page) = client.get(&format!("/v1/events{query}")).await;
-    assert_eq!(status, 200, "{page:#}");
-    page
+    client.get(&format!("/v1/events{query}")).await.assert_status(200)
 }
 
 fn sequences(events: &Value) -> Vec<i64> {
@@ -88,7 +86,7 @@ async fn a_page_begins_and_ends_within_rows() {
         let page = page(&key, &format!("?after={after}&limit={limit}")).await;
         let last = (after + limit).min(150);
         assert_eq!(sequences(&page["events"]), (after + 1..=last).collect::<Vec<_>>());
-        assert_eq!((&page["next_after"], &page["head"]), (&json!(last), &json!(150)));
+        assert_eq!((&page["next_after"], page["head"].number()), (&json!(last), 150));
     }
     let stops = page(&key, &format!("?event_type={STOP}&limit=20")).await;
     assert_eq!(sequences(&stops["events"]), those(|number| number % 3 == 0)[..20]);
@@ -97,28 +95,26 @@ async fn a_page_begins_and_ends_within_rows() {
     assert_eq!(sequences(&rest["events"]), those(|number| number > 60 && number % 3 == 0));
     assert_eq!(rest["next_after"], 150);
     let none = page(&key, "?event_type=svc.reality.*&limit=1").await;
-    assert_eq!((sequences(&none["events"]).len(), &none["next_after"]), (0, &json!(150)));
+    assert_eq!((sequences(&none["events"]).len(), none["next_after"].number()), (0, 150));
 }
 
 /// Events of other principals in the same rows are not shown.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_bound_key_sees_only_its_own_events_of_a_row() {
     let (world, _) = world().await;
-    let agent = json!({"tenant_id": world.tenant_id, "principal_class": "agent", "name": "bot",
-                       "display_name": "bot"});
-    let (status, made) = world.app.owner().post("/api/v1/principals", agent).await;
-    assert_eq!(status, 201, "{made:#}");
-    let bound = json!({"tenant_id": world.tenant_id, "label": "bound", "scopes": ["events:read"],
-                       "principal_ids": [AGENT]});
-    let (status, made) = world.app.owner().post("/api/v1/api-keys", bound).await;
-    assert_eq!(status, 201, "{made:#}");
+    let agent = new_agent("bot").with("tenant_id", &world.tenant_id);
+    world.app.owner().create_principal(agent).await.assert_status(201);
+    let bound = new_api_key("bound", &["events:read"])
+        .with("tenant_id", &world.tenant_id)
+        .with("principal_ids", [AGENT]);
+    let made = world.app.owner().create_api_key(bound).await.assert_status(201);
     let key = world.app.client(made["secret"].as_str().unwrap());
     let own = page(&key, "?limit=500").await;
     assert_eq!(sequences(&own["events"]), those(|number| number % 5 == 0));
     let first = page(&key, "?limit=4").await;
     assert_eq!(
-        (sequences(&first["events"]), &first["next_after"]),
-        (vec![5, 10, 15, 20], &json!(20))
+        (sequences(&first["events"]), first["next_after"].number()),
+        (vec![5, 10, 15, 20], 20)
     );
 }
 
@@ -132,14 +128,11 @@ async fn each_event_of_a_row_is_delivered_and_replayed_on_its_own() {
     let expected = those(|number| number % 3 == 0);
     assert_eq!(sequences(&json!(delivered)), expected);
     let admin = world.app.person(&world.tenant_id, "admin", "ann@acme.example");
-    let events = admin.get("/api/v1/app/events?limit=500").await.1;
+    let events = admin.list_events("limit=500").await.1;
     for (delivery, number) in delivered.iter().zip(&expected) {
         let event = &events["events"][usize::try_from(number - 1).unwrap()];
         assert_eq!(delivery["state"], "delivered");
-        assert_eq!(
-            (&delivery["event_id"], &event["event_type"]),
-            (&event["event_id"], &json!(STOP))
-        );
+        assert_eq!((&delivery["event_id"], event["event_type"].text()), (&event["event_id"], STOP));
     }
     let bodies: Vec<Value> = receiver.received().iter().map(Received::event).collect();
     let sent = expected
@@ -148,32 +141,29 @@ async fn each_event_of_a_row_is_delivered_and_replayed_on_its_own() {
     assert!(sent, "{bodies:#?}");
 
     let one = &events["events"][100];
-    let path = format!("/api/v1/app/events/{}:replay", one["event_id"].as_str().unwrap());
-    let (status, again) = admin.post(&path, json!({"endpoint_id": made.id})).await;
-    assert_eq!(status, 202, "{again:#}");
+    let again = admin
+        .replay_event(one["event_id"].as_str().unwrap(), only("endpoint_id", &made.id))
+        .await
+        .assert_status(202);
     let ended = format!(
         "SELECT * FROM webhook_deliveries WHERE id = '{}' AND state = 'delivered'",
         again["delivery_id"].as_str().unwrap()
     );
     let again = world.wait_for(ended).await;
-    assert_eq!((&again["event_id"], &again["sequence"]), (&one["event_id"], &json!(101)));
+    assert_eq!((&again["event_id"], again["sequence"].number()), (&one["event_id"], 101));
 
     world.run("UPDATE webhook_deliveries SET state = 'dead' WHERE sequence = 141").await;
     let dead = &delivered[expected.iter().position(|number| *number == 141).unwrap()]["id"];
-    let path = format!("/api/v1/app/deliveries/{}:redrive", dead.as_str().unwrap());
-    let (status, redriven) = admin.post(&path, json!({})).await;
-    assert_eq!(status, 200, "{redriven:#}");
+    admin.redrive_webhook_delivery(dead.as_str().unwrap()).await.assert_status(200);
 
-    let path = format!("/api/v1/app/webhook-endpoints/{}:replay", made.id);
     let all = json!({"since": "2020-01-01T00:00:00Z", "only": "all"});
-    let (status, replay) = admin.post(&path, all).await;
-    assert_eq!(status, 202, "{replay:#}");
+    let replay = admin.replay_webhook_endpoint(&made.id, all).await.assert_status(202);
     let done = format!(
         "SELECT * FROM webhook_replays WHERE id = '{}' AND state = 'done'",
         replay["replay_id"].as_str().unwrap()
     );
     let done = world.wait_for(done).await;
-    assert_eq!((&done["after_sequence"], &done["until_sequence"]), (&json!(0), &json!(150)));
+    assert_eq!((done["after_sequence"].number(), done["until_sequence"].number()), (0, 150));
     assert_eq!(done["made"], 50);
 }
 
@@ -194,5 +184,5 @@ async fn a_row_is_deleted_with_all_its_events() {
     let key = world.app.client(&world.app.api_key(&world.tenant_id, &["events:read"]).await);
     let left = page(&key, "?limit=500").await;
     assert_eq!(sequences(&left["events"]), those(|number| number > 64));
-    assert_eq!(key.get("/v1/events?after=63").await.0, 409);
+    assert_eq!(key.list_events("after=63").await.0, 409);
 }

@@ -8,8 +8,11 @@ use authority_model::proto::events::{
 use serde_json::{Value, json};
 use tonic::{Request, metadata::MetadataValue};
 
-use super::{AGENT, PATIENCE, TENANT, demo, events, made, told};
-use crate::support::{Client, Limits, TestApp};
+use super::{AGENT, PATIENCE, TENANT, demo, events, told};
+use crate::support::{
+    Answered, Client, Limits, Members, Plain, STREAM_EVENTS, STREAM_NOTIFICATIONS, TestApp,
+    new_api_key, new_stop, only,
+};
 
 /// Server-sent events as a browser reads them.
 struct Sse {
@@ -49,8 +52,7 @@ impl Sse {
 }
 
 async fn stop(app: &TestApp) -> String {
-    let stop = json!({"actor_id": AGENT, "reason": "x"});
-    made(&app.owner(), "/api/v1/stop-signals", "stop_signal", stop).await
+    app.owner().create_stop_signal(new_stop(AGENT, "x")).await.assert_made("stop_signal")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -63,9 +65,9 @@ async fn a_browser_resumes_after_the_last_event_that_it_has() {
     let mut stream = Sse::open(&admin, path, None).await;
     let id = stop(&app).await;
     let (place, event) = stream.next().await.unwrap();
-    assert_eq!((place, &event["subject_ref"]), ((head + 1).to_string(), &json!(id)));
+    assert_eq!((place, event["subject_ref"].text()), ((head + 1).to_string(), id.as_str()));
     drop(stream);
-    let lifted = app.owner().post(&format!("/api/v1/stop-signals/{id}/lift"), json!({})).await;
+    let lifted = app.owner().lift_stop_signal(&id).await;
     assert_eq!(lifted.0, 200);
     let mut again = Sse::open(&admin, path, Some(&(head + 1).to_string())).await;
     let (place, event) = again.next().await.unwrap();
@@ -103,10 +105,9 @@ async fn grpc_gives_the_bytes_that_a_page_gives() {
 async fn a_stream_ends_with_its_key() {
     let (app, _, _) = demo().await;
     let owner = app.owner();
-    let body = json!({"tenant_id": TENANT, "label": "reader", "scopes": ["events:read"]});
-    let (_, made) = owner.post("/api/v1/api-keys", body).await;
+    let (_, made) = owner.create_api_key(new_api_key("reader", &["events:read"])).await;
     let key = app.client(made["secret"].as_str().unwrap());
-    let mut stream = Sse::open(&key, "/v1/events:stream", None).await;
+    let mut stream = Sse::open(&key, STREAM_EVENTS, None).await;
     let id = made["api_key"]["id"].as_str().unwrap();
     assert_eq!(owner.text("DELETE", &format!("/api/v1/api-keys/{id}"), None).await.0, 200);
     stop(&app).await;
@@ -118,11 +119,10 @@ async fn a_stream_ends_with_its_key() {
 
 /// Opens a stream with its own key; returns the stream and the key's path.
 async fn reading(app: &TestApp, ip_allowlist: Value) -> (Sse, String) {
-    let body = json!({"tenant_id": TENANT, "label": "reader", "scopes": ["events:read"],
-                      "ip_allowlist": ip_allowlist});
-    let (_, made) = app.owner().post("/api/v1/api-keys", body).await;
+    let body = new_api_key("reader", &["events:read"]).with("ip_allowlist", &ip_allowlist);
+    let (_, made) = app.owner().create_api_key(body).await;
     let key = app.client(made["secret"].as_str().unwrap());
-    let stream = Sse::open(&key, "/v1/events:stream", None).await;
+    let stream = Sse::open(&key, STREAM_EVENTS, None).await;
     (stream, format!("/api/v1/api-keys/{}", made["api_key"]["id"].as_str().unwrap()))
 }
 
@@ -132,7 +132,7 @@ async fn a_stream_ends_when_its_key_is_bound_to_principals() {
     let (app, _, _) = demo().await;
     let owner = app.owner();
     let (mut stream, path) = reading(&app, Value::Null).await;
-    let bound = json!({"principal_ids": ["svc:agent:acme:support-bot"]});
+    let bound = only("principal_ids", ["svc:agent:acme:support-bot"]);
     assert_eq!(owner.patch(&path, bound).await.0, 200);
     stop(&app).await;
     while let Some((_, data)) = stream.next().await {
@@ -147,12 +147,10 @@ async fn a_stream_ends_when_its_key_may_no_longer_be_used_from_there() {
     let owner = app.owner();
     let (mut stream, path) = reading(&app, json!(["127.0.0.0/8"])).await;
     // The narrower list still contains the client's address: the stream stays open.
-    let narrower = json!({"ip_allowlist": ["127.0.0.1"]});
-    assert_eq!(owner.patch(&path, narrower).await.0, 200);
+    assert_eq!(owner.patch(&path, only("ip_allowlist", ["127.0.0.1"])).await.0, 200);
     let first = stop(&app).await;
-    assert_eq!(stream.next().await.unwrap().1["subject_ref"], json!(first));
-    let elsewhere = json!({"ip_allowlist": ["192.0.2.0/24"]});
-    assert_eq!(owner.patch(&path, elsewhere).await.0, 200);
+    assert_eq!(stream.next().await.unwrap().1["subject_ref"], first);
+    assert_eq!(owner.patch(&path, only("ip_allowlist", ["192.0.2.0/24"])).await.0, 200);
     stop(&app).await;
     while let Some((_, data)) = stream.next().await {
         assert_ne!(data["event_type"], "svc.actor.stopped", "{data:#}");
@@ -166,11 +164,9 @@ async fn a_suspended_tenants_events_are_neither_pulled_nor_streamed() {
     let owner = app.owner();
     let mut stream =
         Sse::open(&owner, &format!("/api/v1/events:stream?tenant_id={TENANT}"), None).await;
-    let path = format!("/api/v1/tenants/{TENANT}");
-    assert_eq!(owner.patch(&path, json!({"state": "suspended"})).await.0, 200);
+    assert_eq!(owner.update_tenant(TENANT, only("state", "suspended")).await.0, 200);
     for of in ["events", "events:stream"] {
-        let (status, refused) = owner.get(&format!("/api/v1/{of}?tenant_id={TENANT}")).await;
-        assert_eq!(status, 403, "{refused:#}");
+        owner.get(&format!("/api/v1/{of}?tenant_id={TENANT}")).await.assert_status(403);
     }
     let ended = async { while stream.next().await.is_some() {} };
     assert!(tokio::time::timeout(std::time::Duration::from_secs(10), ended).await.is_ok());
@@ -183,17 +179,17 @@ async fn a_tenant_has_at_most_twenty_streams() {
     for _ in 0..4 {
         let key = app.client(&app.api_key(TENANT, &["events:read"]).await);
         for _ in 0..5 {
-            streams.push(Sse::open(&key, "/v1/events:stream", None).await);
+            streams.push(Sse::open(&key, STREAM_EVENTS, None).await);
         }
     }
     let key = app.client(&app.api_key(TENANT, &["events:read"]).await);
-    let (status, refused) = key.get("/v1/events:stream").await;
-    assert_eq!((status, &refused["error"]), (429, &json!("rate_limited")), "{refused:#}");
+    let (status, refused) = key.get(STREAM_EVENTS).await;
+    assert_eq!((status, refused["error"].text()), (429, "rate_limited"), "{refused:#}");
     streams.pop();
     let begun = std::time::Instant::now();
     while key
         .http
-        .get(format!("{}/v1/events:stream", key.base))
+        .get(format!("{}{STREAM_EVENTS}", key.base))
         .bearer_auth(&key.token)
         .send()
         .await
@@ -219,9 +215,7 @@ async fn a_stream_shows_how_many_more_may_be_opened() {
     let key = app.client(&app.api_key(TENANT, &["events:read"]).await);
     let person = app.person(TENANT, "admin", "ann@acme.example");
     let mut streams = Vec::new();
-    for (client, path) in
-        [(&key, "/v1/events:stream"), (&person, "/api/v1/app/notifications:stream")]
-    {
+    for (client, path) in [(&key, STREAM_EVENTS), (&person, STREAM_NOTIFICATIONS)] {
         for open in 0..5 {
             let stream = Sse::open(client, path, None).await;
             let shown = Limits::of(&stream.answer);
@@ -250,23 +244,23 @@ async fn a_credential_takes_few_of_its_tenants_streams() {
     let key = app.client(&app.api_key(TENANT, &["events:read"]).await);
     let mut streams = Vec::new();
     for _ in 0..5 {
-        streams.push(Sse::open(&key, "/v1/events:stream", None).await);
+        streams.push(Sse::open(&key, STREAM_EVENTS, None).await);
     }
-    let (status, refused) = at_once(key.get("/v1/events:stream")).await;
-    assert_eq!((status, &refused["error"]), (429, &json!("rate_limited")), "{refused:#}");
+    let (status, refused) = at_once(key.get(STREAM_EVENTS)).await;
+    assert_eq!((status, refused["error"].text()), (429, "rate_limited"), "{refused:#}");
     let message = "this credential has 5 streams of events open on this node; close one";
     assert_eq!(refused["message"], message, "{refused:#}");
     let another = app.client(&app.api_key(TENANT, &["events:read"]).await);
     let person = app.person(TENANT, "admin", "ann@acme.example");
-    streams.push(Sse::open(&another, "/v1/events:stream", None).await);
+    streams.push(Sse::open(&another, STREAM_EVENTS, None).await);
     streams.push(Sse::open(&person, "/api/v1/app/events:stream", None).await);
 
     // Streams of notifications are counted separately, with the same limit.
     for _ in 0..5 {
-        streams.push(Sse::open(&person, "/api/v1/app/notifications:stream", None).await);
+        streams.push(Sse::open(&person, STREAM_NOTIFICATIONS, None).await);
     }
-    let (status, refused) = at_once(person.get("/api/v1/app/notifications:stream")).await;
-    assert_eq!((status, &refused["error"]), (429, &json!("rate_limited")), "{refused:#}");
+    let (status, refused) = at_once(person.get(STREAM_NOTIFICATIONS)).await;
+    assert_eq!((status, refused["error"].text()), (429, "rate_limited"), "{refused:#}");
     let other = app.person(TENANT, "approver", "bob@acme.example");
-    streams.push(Sse::open(&other, "/api/v1/app/notifications:stream", None).await);
+    streams.push(Sse::open(&other, STREAM_NOTIFICATIONS, None).await);
 }

@@ -10,6 +10,7 @@ use super::{
     CAPABILITY, LIST, World, channels,
     formats::check,
 };
+use crate::support::{Plain, nothing, only};
 
 const KINDS: [&str; 3] = ["slack", "mattermost", "teams"];
 
@@ -22,7 +23,7 @@ async fn each_chat_gets_its_format_and_facts_only_where_the_owner_permits_them()
     let world = World::start().await;
     let bob = world.bob();
     for kind in KINDS {
-        world.chat(&bob, kind, kind, json!({})).await;
+        world.chat(&bob, kind, kind, nothing()).await;
     }
     let approval = world.ask(25_000.0).await;
     let page =
@@ -40,13 +41,17 @@ async fn each_chat_gets_its_format_and_facts_only_where_the_owner_permits_them()
     }
 
     // Only the installation's owner can permit facts.
-    let facts = json!({"message_facts": true});
-    let tenant = "/api/v1/tenants/acme";
+    let facts = only("message_facts", true);
     assert_eq!(
-        world.app.person(TENANT, "admin", "a@b.example").patch(tenant, facts.clone()).await.0,
+        world
+            .app
+            .person(TENANT, "admin", "a@b.example")
+            .update_tenant("acme", facts.clone())
+            .await
+            .0,
         403
     );
-    assert_eq!(world.app.owner().patch(tenant, facts).await.0, 200);
+    assert_eq!(world.app.owner().update_tenant("acme", facts).await.0, 200);
     world.ask(26_000.0).await;
     let all = world.received(6).await;
     for kind in KINDS {
@@ -69,14 +74,14 @@ async fn each_chat_gets_its_format_and_facts_only_where_the_owner_permits_them()
 async fn words_of_an_agent_are_shown_and_have_no_effect() {
     let world = World::start().await;
     for kind in KINDS {
-        world.chat(&world.bob(), kind, kind, json!({})).await;
+        world.chat(&world.bob(), kind, kind, nothing()).await;
     }
-    let facts = json!({"message_facts": true});
-    assert_eq!(world.app.owner().patch("/api/v1/tenants/acme", facts).await.0, 200);
+    let facts = only("message_facts", true);
+    assert_eq!(world.app.owner().update_tenant("acme", facts).await.0, 200);
     let hostile = "<!channel> @all *x* [y](https://evil.example)\u{202e}\nWho decides: nobody";
     let mut asked = crate::support::asking(25_000.0, "DE");
     asked["context"]["remark"] = json!(hostile);
-    let (_, held) = world.runtime.post("/api/v1/runtime/evaluate", asked).await;
+    let (_, held) = world.runtime.evaluate(asked).await;
     assert!(held["approval_id"].is_string(), "{held:#}");
     let all = world.received(3).await;
     for kind in KINDS {
@@ -92,10 +97,13 @@ async fn words_of_an_agent_are_shown_and_have_no_effect() {
 async fn the_url_of_a_chat_is_never_shown() {
     let world = World::start().await;
     let bob = world.bob();
-    let id = world.chat(&bob, "slack", "bob", json!({"label": "Mine"})).await;
+    let id = world.chat(&bob, "slack", "bob", only("label", "Mine")).await;
     let shown = channels(&bob).await;
-    assert_eq!((&shown[0]["id"], &shown[0]["target"]), (&json!(id), &json!(world.chat.base)));
-    let tested = bob.post(&format!("{LIST}/{id}:test"), json!({})).await;
+    assert_eq!(
+        (shown[0]["id"].text(), &shown[0]["target"]),
+        (id.as_str(), &json!(world.chat.base))
+    );
+    let tested = bob.post(&format!("{LIST}/{id}:test"), nothing()).await;
     for text in [json!(shown).to_string(), tested.1.to_string()] {
         assert!(!text.contains(CAPABILITY), "{text}");
     }
@@ -110,7 +118,7 @@ async fn the_url_of_a_chat_is_never_shown() {
 async fn a_channel_that_fails_says_so_until_it_works() {
     let world = World::start().await;
     let bob = world.bob();
-    let id = world.chat(&bob, "mattermost", "bob", json!({})).await;
+    let id = world.chat(&bob, "mattermost", "bob", nothing()).await;
     world.chat.always(Answer::status(404));
     world.ask(25_000.0).await;
     world.until("SELECT count(*) = 1 FROM messages WHERE state = 'failed'").await;
@@ -120,18 +128,18 @@ async fn a_channel_that_fails_says_so_until_it_works() {
     assert_eq!(world.received(1).await.len(), 1, "a removed webhook is not tried again");
 
     let test = format!("{LIST}/{id}:test");
-    let (status, tested) = bob.post(&test, json!({})).await;
+    let (status, tested) = bob.post(&test, nothing()).await;
     assert_eq!(
-        (status, &tested["sent"], &tested["error"]),
-        (200, &json!(false), &json!("status_404")),
+        (status, tested["sent"].as_bool(), tested["error"].text()),
+        (200, Some(false), "status_404"),
         "{tested:#}"
     );
-    let (status, refused) = bob.post(&test, json!({})).await;
-    assert_eq!((status, &refused["error"]), (429, &json!("rate_limited")), "{refused:#}");
+    let (status, refused) = bob.post(&test, nothing()).await;
+    assert_eq!((status, refused["error"].text()), (429, "rate_limited"), "{refused:#}");
     world.run("UPDATE message_channels SET tested_at = now() - interval '11 s'").await;
     world.chat.always(Answer::status(200));
-    let (status, tested) = bob.post(&test, json!({})).await;
-    assert_eq!((status, &tested["sent"]), (200, &json!(true)), "{tested:#}");
+    let (status, tested) = bob.post(&test, nothing()).await;
+    assert_eq!((status, tested["sent"].as_bool()), (200, Some(true)), "{tested:#}");
     let works = channels(&bob).await.remove(0);
     assert_eq!((&works["failing_since"], &works["last_error"]), (&Value::Null, &Value::Null));
 

@@ -16,7 +16,7 @@ use super::{
     delivery::{Received, Receiver},
     endpoints::TENANT,
 };
-use crate::support::{Client, TestApp, Wishes, asking};
+use crate::support::{Answered, Client, TestApp, Wishes, asking};
 
 const LIST: &str = "/api/v1/app/message-channels";
 const BOB: &str = "bob@acme.example";
@@ -60,12 +60,12 @@ impl World {
     /// Adds a chat; returns its id. The receiver gets its messages at the path `name`.
     async fn chat(&self, person: &Client, kind: &str, name: &str, settings: Value) -> String {
         let body = json!({"kind": kind, "url": self.url(name), "settings": settings});
-        added(person.post(LIST, body).await)
+        added(person.create_message_channel(body).await)
     }
 
     /// Requests a payment that is held; returns the id of the request for approval.
     async fn ask(&self, amount: f64) -> String {
-        let (_, held) = self.runtime.post("/api/v1/runtime/evaluate", asking(amount, "DE")).await;
+        let (_, held) = self.runtime.evaluate(asking(amount, "DE")).await;
         held["approval_id"].as_str().unwrap_or_else(|| panic!("{held:#}")).to_owned()
     }
 
@@ -109,7 +109,6 @@ fn added((status, made): (u16, Value)) -> String {
 }
 
 async fn channels(person: &Client) -> Vec<Value> {
-    let (status, listed) = person.get(LIST).await;
-    assert_eq!(status, 200, "{listed:#}");
+    let listed = person.list_message_channels("").await.assert_status(200);
     listed["message_channels"].as_array().unwrap().clone()
 }

@@ -12,35 +12,35 @@ use super::{
     super::endpoints::{OTHER, TENANT},
     BOB, LEA, LIST, World, added, channels,
 };
+use crate::support::{Answered, Members, Plain, new_principal, new_tenant, nothing, only};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_people_who_may_decide_are_told() {
     let world = World::start().await;
     let person = |role: &str, email: &str| world.app.person(TENANT, role, email);
-    world.chat(&person("approver", BOB), "slack", "bob", json!({})).await;
-    world.chat(&person("legal", LEA), "slack", "lea", json!({})).await;
+    world.chat(&person("approver", BOB), "slack", "bob", nothing()).await;
+    world.chat(&person("legal", LEA), "slack", "lea", nothing()).await;
     let asker = person("admin", "asker@acme.example");
-    world.chat(&asker, "slack", "asker", json!({})).await;
+    world.chat(&asker, "slack", "asker", nothing()).await;
     for role in ["auditor", "member", "viewer"] {
         assert_eq!(person(role, BOB).get(LIST).await.0, 403, "{role}");
     }
     assert_eq!(world.app.owner().get(LIST).await.0, 403);
-    let suspended = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Lea",
-                           "email": LEA, "state": "suspended"});
-    let (status, lea) = world.app.owner().post("/api/v1/principals", suspended).await;
-    assert_eq!(status, 201, "{lea:#}");
+    let suspended = new_principal("human", "Lea").with("email", LEA).with("state", "suspended");
+    let lea = world.app.owner().create_principal(suspended).await.assert_status(201);
     // The maker of an API key cannot approve a request of the key.
     let body = json!({"label": "own", "scopes": ["runtime:read", "runtime:write"]});
-    let (status, key) = asker.post("/api/v1/app/api-keys", body).await;
-    assert_eq!(status, 201, "{key:#}");
+    let key = asker.create_api_key(body).await.assert_status(201);
     let own = world.app.client(key["secret"].as_str().unwrap());
     let asked = crate::support::asking(25_000.0, "DE");
-    let (_, held) = own.post("/api/v1/runtime/evaluate", asked).await;
+    let (_, held) = own.evaluate(asked).await;
     assert!(held["approval_id"].is_string(), "{held:#}");
     assert_eq!(world.told(1).await, ["bob"]);
     // The channels of a deleted person are deleted.
-    let path = format!("/api/v1/principals/{}", lea["principal"]["id"].as_str().unwrap());
-    assert_eq!(world.app.owner().call("DELETE", &path, None, &[]).await.0, 200);
+    assert_eq!(
+        world.app.owner().delete_principal(lea["principal"]["id"].as_str().unwrap()).await.0,
+        200
+    );
     let gone = format!("SELECT count(*) = 0 FROM message_channels WHERE email = '{LEA}'");
     world.until(&gone).await;
 }
@@ -48,36 +48,34 @@ async fn only_people_who_may_decide_are_told() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn channels_are_each_persons_own_and_the_tenants_are_the_admins() {
     let world = World::start().await;
-    let other = json!({"name": "other", "slug": "other"});
-    assert_eq!(world.app.owner().post("/api/v1/tenants", other).await.0, 201);
+    assert_eq!(world.app.owner().create_tenant(new_tenant("other", "other")).await.0, 201);
     let (bob, lea) = (world.bob(), world.app.person(TENANT, "legal", LEA));
     let admin = world.app.person(TENANT, "admin", "ann@acme.example");
     let foreign = world.app.person(OTHER, "admin", "ann@acme.example");
-    let id = world.chat(&bob, "slack", "bob", json!({})).await;
+    let id = world.chat(&bob, "slack", "bob", nothing()).await;
     let shared = json!({"kind": "teams", "url": world.url("all"), "for_tenant": true});
     assert_eq!(bob.post(LIST, shared.clone()).await.0, 403);
     let tenants = added(admin.post(LIST, shared).await);
     let path = format!("{LIST}/{id}");
     for person in [&lea, &admin, &foreign] {
         assert_eq!(person.call("DELETE", &path, None, &[]).await.0, 404);
-        assert_eq!(person.call("PUT", &path, Some(json!({})), &[]).await.0, 404);
-        assert_eq!(person.post(&format!("{path}:test"), json!({})).await.0, 404);
+        assert_eq!(person.call("PUT", &path, Some(nothing()), &[]).await.0, 404);
+        assert_eq!(person.post(&format!("{path}:test"), nothing()).await.0, 404);
     }
     let tenants_path = format!("{LIST}/{tenants}");
     assert_eq!(bob.call("DELETE", &tenants_path, None, &[]).await.0, 404);
     let second = world.app.person(TENANT, "admin", "eve@acme.example");
     let shown = channels(&second).await;
-    assert_eq!((shown.len(), &shown[0]["for_tenant"]), (1, &json!(true)), "{shown:#?}");
+    assert_eq!((shown.len(), shown[0]["for_tenant"].as_bool()), (1, Some(true)), "{shown:#?}");
     assert!(channels(&lea).await.is_empty() && channels(&foreign).await.is_empty());
     world.ask(25_000.0).await;
     assert_eq!(world.told(2).await, ["all", "bob"]);
 
     for n in 1..10 {
-        world.chat(&bob, "slack", &n.to_string(), json!({})).await;
+        world.chat(&bob, "slack", &n.to_string(), nothing()).await;
     }
-    let body = json!({"kind": "slack", "url": world.url("10")});
-    let (status, refused) = bob.post(LIST, body).await;
-    assert_eq!((status, &refused["error"]), (409, &json!("limit_reached")), "{refused:#}");
+    let (status, refused) = bob.post(LIST, json!({"kind": "slack", "url": world.url("10")})).await;
+    assert_eq!((status, refused["error"].text()), (409, "limit_reached"), "{refused:#}");
     assert_eq!(second.call("DELETE", &tenants_path, None, &[]).await.0, 200);
     world.until(&format!("SELECT count(*) = 0 FROM messages WHERE channel_id = '{tenants}'")).await;
 }
@@ -93,7 +91,7 @@ async fn a_substitute_gets_the_messages_of_a_person_who_is_away() {
     world.ask(25_000.0).await;
     assert_eq!(world.told(1).await, ["bob"]);
     // Lea gets Bob's messages, although her own channel is for other actions.
-    world.chat(&lea, "slack", "lea", json!({"actions": ["refund.*"]})).await;
+    world.chat(&lea, "slack", "lea", only("actions", ["refund.*"])).await;
     world.ask(26_000.0).await;
     assert_eq!(world.told(2).await, ["bob", "lea"]);
     // Two people who are away and stand in for each other.
@@ -109,14 +107,13 @@ async fn an_erased_person_has_no_channels_and_is_nobodys_substitute() {
     let world = World::start().await;
     let (bob, lea) = (world.bob(), world.app.person(TENANT, "legal", LEA));
     let until = (Clock::default().now() + chrono::TimeDelta::days(3)).to_rfc3339();
-    world.chat(&bob, "slack", "bob", json!({})).await;
+    world.chat(&bob, "slack", "bob", nothing()).await;
     world.chat(&lea, "slack", "lea", json!({"away_until": until, "substitute": BOB})).await;
     world.ask(25_000.0).await;
     world.told(1).await;
     let body = json!({"email": BOB, "reason": "left the company"});
-    let (status, erased) = world.app.owner().post("/api/v1/personal-data:erase", body).await;
-    assert_eq!(status, 200, "{erased:#}");
-    assert_eq!(erased["erasure"]["erased"]["message_channels"], json!(2), "{erased:#}");
+    let erased = world.app.owner().erase_personal_data(body).await.assert_status(200);
+    assert_eq!(erased["erasure"]["erased"]["message_channels"], 2, "{erased:#}");
     let left = channels(&lea).await;
     assert_eq!(left.len(), 1);
     assert!(!left[0].to_string().contains(BOB), "{left:#?}");
@@ -131,7 +128,7 @@ async fn an_erased_person_has_no_channels_and_is_nobodys_substitute() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_key_ring_takes_over_the_urls() {
     let world = World::start().await;
-    let id = world.chat(&world.bob(), "slack", "bob", json!({})).await;
+    let id = world.chat(&world.bob(), "slack", "bob", nothing()).await;
     let (store, new) = (world.app.database.store(), KeyRing::generate().unwrap());
     let ring = async |text: &str| {
         let ring = KeyRing::parse(text).unwrap();

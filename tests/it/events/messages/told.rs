@@ -5,13 +5,13 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{World, formats::check};
-use crate::support::Wishes;
+use crate::support::{Answered, Wishes, nothing, only};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_is_told_once_by_any_number_of_nodes() {
     let world = World::start().await;
     world.ask(24_000.0).await;
-    world.chat(&world.bob(), "slack", "bob", json!({})).await;
+    world.chat(&world.bob(), "slack", "bob", nothing()).await;
     let other = world.app.beside(Wishes::default()).await;
     world.ask(25_000.0).await;
     // A repeated request opens no other approval. A channel gets no messages about earlier requests.
@@ -26,15 +26,12 @@ async fn a_request_is_told_once_by_any_number_of_nodes() {
 async fn whoever_was_told_is_told_when_nobody_decided() {
     let world = World::start().await;
     let bob = world.bob();
-    world.chat(&bob, "teams", "bob", json!({})).await;
+    world.chat(&bob, "teams", "bob", nothing()).await;
     let (lapses, decided) = (world.ask(25_000.0).await, world.ask(26_000.0).await);
     assert_eq!(world.told(2).await.len(), 2);
-    let (status, acted) = bob
-        .post(&format!("/api/v1/app/approvals/{decided}/decline"), json!({"reason": "no"}))
-        .await;
-    assert_eq!(status, 200, "{acted:#}");
+    bob.decline_approval(&decided, "no").await.assert_status(200);
     // A channel that is added now gets no message about the expiry.
-    world.chat(&bob, "slack", "late", json!({})).await;
+    world.chat(&bob, "slack", "late", nothing()).await;
     let end = format!(
         "UPDATE approvals SET expires_at = now() - interval '1 s' \
                        WHERE id IN ('{lapses}', '{decided}')"
@@ -75,7 +72,7 @@ async fn a_request_that_ended_before_its_message_is_not_told() {
         )
         .await;
     let path = format!("{}/{id}", super::LIST);
-    assert_eq!(bob.call("PUT", &path, Some(json!({"label": "Loud"})), &[]).await.0, 200);
+    assert_eq!(bob.call("PUT", &path, Some(only("label", "Loud")), &[]).await.0, 200);
     world.run("UPDATE messages SET next_at = now() WHERE state = 'open'").await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(world.told(1).await, ["bob"]);

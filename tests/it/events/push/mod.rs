@@ -12,7 +12,7 @@ use super::{
     delivery::Receiver,
     endpoints::{ANN, TENANT},
 };
-use crate::support::{Client, TestApp, Wishes};
+use crate::support::{Answered, Client, Members, TestApp, Wishes, new_principal, only};
 
 const KEY: &str = "/api/v1/app/notifications/push-key";
 const LIST: &str = "/api/v1/app/notifications/push-subscriptions";
@@ -32,8 +32,7 @@ impl World {
         let wishes = Wishes { push: true, ..Wishes::default() };
         let app = TestApp::wished(wishes).await;
         for slug in ["acme", "other"] {
-            let body = json!({"name": slug, "slug": slug});
-            assert_eq!(app.owner().post("/api/v1/tenants", body).await.0, 201);
+            assert_eq!(app.owner().create_tenant(json!({"name": slug, "slug": slug})).await.0, 201);
         }
         let world = Self { app, service: Receiver::start().await };
         // Notifications that are created from now on are pushed.
@@ -51,8 +50,10 @@ impl World {
 
     /// Creates a subscription; returns its id.
     async fn subscribed(&self, client: &Client, name: &str) -> String {
-        let (status, made) = client.post(LIST, json!({"endpoint": self.url(name)})).await;
-        assert_eq!(status, 201, "{made:#}");
+        let made = client
+            .create_push_subscription(only("endpoint", self.url(name)))
+            .await
+            .assert_status(201);
         made["push_subscription"]["id"].as_str().unwrap().to_owned()
     }
 
@@ -89,15 +90,12 @@ impl World {
     }
 
     async fn principal(&self, state: &str) -> String {
-        let body = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Ann",
-                          "email": ANN, "state": state});
-        let (status, made) = self.app.owner().post("/api/v1/principals", body).await;
-        assert_eq!(status, 201, "{made:#}");
+        let body = new_principal("human", "Ann").with("email", ANN).with("state", state);
+        let made = self.app.owner().create_principal(body).await.assert_status(201);
         format!("/api/v1/principals/{}", made["principal"]["id"].as_str().unwrap())
     }
 
     async fn set(&self, path: &str, state: &str) {
-        let (status, answer) = self.app.owner().patch(path, json!({"state": state})).await;
-        assert_eq!(status, 200, "{answer:#}");
+        self.app.owner().patch(path, only("state", state)).await.assert_status(200);
     }
 }

@@ -14,16 +14,16 @@ use super::{
     super::endpoints::{ANN, OTHER, TENANT},
     CAPABILITY, KEY, LIST, World,
 };
-use crate::support::{TestApp, Wishes};
+use crate::support::{Answered, Plain, TestApp, Wishes, only};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn push_is_off_until_it_is_configured() {
     let app = TestApp::seeded().await;
     app.demo().await;
     let admin = app.person(TENANT, "admin", ANN);
-    let body = json!({"endpoint": "https://push.example.com/send/x"});
+    let body = only("endpoint", "https://push.example.com/send/x");
     for (status, answer) in [admin.get(KEY).await, admin.post(LIST, body).await] {
-        assert_eq!((status, &answer["error"]), (409, &json!("push_not_configured")), "{answer:#}");
+        assert_eq!((status, answer["error"].text()), (409, "push_not_configured"), "{answer:#}");
         assert!(answer["message"].as_str().unwrap().contains("`push.subject`"), "{answer:#}");
     }
     // Without push, subscriptions can still be listed and deleted.
@@ -39,11 +39,10 @@ async fn the_url_of_a_subscription_is_in_no_answer_and_not_in_the_clear_in_the_d
     let body = json!({"endpoint": world.url("ann"), "label": "Firefox at work",
                       "expiration_time": "2100-01-01T00:00:00Z"});
     let key = [("idempotency-key", "k")];
-    let (status, made) = admin.call("POST", LIST, Some(body.clone()), &key).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = admin.call("POST", LIST, Some(body.clone()), &key).await.assert_status(201);
     let shown = &made["push_subscription"];
     assert_eq!(shown["origin"], json!(world.service.base));
-    assert_eq!((&shown["label"], &shown["role"]), (&json!("Firefox at work"), &json!("admin")));
+    assert_eq!((shown["label"].text(), shown["role"].text()), ("Firefox at work", "admin"));
     assert_eq!(shown["expiration_time"], "2100-01-01T00:00:00Z");
     assert_eq!(admin.call("POST", LIST, Some(body), &key).await.1, made);
     let (_, list) = admin.get(LIST).await;
@@ -117,8 +116,8 @@ async fn subscriptions_are_each_persons_own_and_ten() {
     for n in 1..10 {
         world.subscribed(&ann, &n.to_string()).await;
     }
-    let (status, answer) = ann.post(LIST, json!({"endpoint": world.url("10")})).await;
-    assert_eq!((status, &answer["error"]), (409, &json!("limit_reached")), "{answer:#}");
+    let (status, answer) = ann.post(LIST, only("endpoint", world.url("10"))).await;
+    assert_eq!((status, answer["error"].text()), (409, "limit_reached"), "{answer:#}");
     assert_eq!(world.subscribed(&ann, "0").await, id, "a renewal must not create a subscription");
     assert_eq!(ann.call("DELETE", &path, None, &[]).await.0, 200);
     assert_eq!(ann.call("DELETE", &path, None, &[]).await.0, 404);
@@ -144,16 +143,16 @@ async fn urls_inside_networks_and_past_times_are_refused() {
         "push",
         long.as_str(),
     ] {
-        let (status, answer) = ann.post(LIST, json!({"endpoint": url})).await;
+        let (status, answer) = ann.post(LIST, only("endpoint", url)).await;
         assert_eq!(
-            (status, &answer["details"][0]["field"]),
-            (400, &json!("endpoint")),
+            (status, answer["details"][0]["field"].text()),
+            (400, "endpoint"),
             "{url}: {answer:#}"
         );
     }
     let past = json!({"endpoint": world.url("x"), "expiration_time": "2020-01-01T00:00:00Z"});
     let (status, answer) = ann.post(LIST, past).await;
-    assert_eq!((status, &answer["details"][0]["field"]), (400, &json!("expiration_time")));
+    assert_eq!((status, answer["details"][0]["field"].text()), (400, "expiration_time"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -244,8 +243,8 @@ async fn an_expired_subscription_is_not_renewed_beyond_ten() {
     for n in 10..20 {
         world.subscribed(&ann, &n.to_string()).await;
     }
-    let (status, answer) = ann.post(LIST, json!({"endpoint": world.url("0")})).await;
-    assert_eq!((status, &answer["error"]), (409, &json!("limit_reached")), "{answer:#}");
+    let (status, answer) = ann.post(LIST, only("endpoint", world.url("0"))).await;
+    assert_eq!((status, answer["error"].text()), (409, "limit_reached"), "{answer:#}");
     let (_, list) = ann.get(LIST).await;
     assert_eq!(list["push_subscriptions"].as_array().unwrap().len(), 10);
 }

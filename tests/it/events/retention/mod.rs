@@ -11,6 +11,7 @@ use authority_process::worker::Supervisor;
 use serde_json::Value;
 
 use super::delivery::{Answer, Endpoint, Made, Receiver, World};
+use crate::support::Answered;
 
 /// Runs the retention worker once.
 async fn run(world: &World) {
@@ -61,9 +62,7 @@ async fn log(world: &World, tenant_id: &str) -> (i64, i64) {
 }
 
 async fn set(world: &World, tenant_id: &str, body: Value) {
-    let (status, changed) =
-        world.app.owner().patch(&format!("/api/v1/tenants/{tenant_id}"), body).await;
-    assert_eq!(status, 200, "{changed:#}");
+    world.app.owner().update_tenant(tenant_id, body).await.assert_status(200);
 }
 
 async fn endpoint_is(world: &World, made: &Made, state: &str) {

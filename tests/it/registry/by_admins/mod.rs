@@ -8,9 +8,8 @@ mod refused;
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, TestApp};
+use crate::support::{Answered, Client, Members, Plain, TENANT, TestApp, new_principal};
 
-const TENANT: &str = "svc:tenant:acme";
 const OTHER: &str = "svc:tenant:other";
 const ANN: &str = "ann@acme.example";
 const BOB: &str = "bob@acme.example";
@@ -29,9 +28,7 @@ impl Acme {
     async fn start() -> Self {
         let app = TestApp::start().await;
         for slug in ["acme", "other"] {
-            let (status, made) =
-                app.owner().post("/api/v1/tenants", json!({"name": slug, "slug": slug})).await;
-            assert_eq!(status, 201, "{made:#}");
+            app.owner().create_tenant(json!({"name": slug, "slug": slug})).await.assert_status(201);
         }
         let [ann, bob] = [ANN, BOB].map(|email| app.person(TENANT, "admin", email));
         let stranger = app.person(OTHER, "admin", "eve@other.example");
@@ -52,8 +49,7 @@ impl Acme {
 
     /// Creates a principal of class human as the owner, for the person with this address.
     async fn person(&self, email: &str) -> String {
-        let body = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": email,
-            "external_subject": format!("dev|{email}")});
+        let body = new_principal("human", email).with("external_subject", format!("dev|{email}"));
         id(&self.made("principals", body).await)
     }
 }
@@ -72,6 +68,6 @@ fn id(record: &Value) -> String {
 /// Checks the status and the code of a refusal, and that its text contains `text`.
 #[track_caller]
 fn refused((status, answer): (u16, Value), expected: u16, code: &str, text: &str) {
-    assert_eq!((status, &answer["error"]), (expected, &json!(code)), "{answer:#}");
+    assert_eq!((status, answer["error"].text()), (expected, code), "{answer:#}");
     assert!(answer.to_string().contains(text), "{text}: {answer:#}");
 }

@@ -4,10 +4,12 @@
 use serde_json::{Value, json};
 
 use super::{Acme, OTHER, TENANT, id, refused};
+use crate::support::{
+    Answered, Members, Plain, new_agent, new_delegation, new_principal, new_purpose, nothing, only,
+};
 
 async fn agent(acme: &Acme, name: &str) -> String {
-    let body = json!({"tenant_id": TENANT, "principal_class": "agent", "display_name": name,
-        "name": name});
+    let body = new_agent(name);
     id(&acme.by_ann("principals", body).await)
 }
 
@@ -27,25 +29,24 @@ async fn an_admin_creates_and_changes_agents_alone() {
             member: value});
         refused(acme.ann.post(path, body).await, 403, "forbidden", member);
     }
-    let body = json!({"tenant_id": TENANT, "principal_class": "agent", "display_name": "X",
-        "state": "suspended"});
+    let body = new_principal("agent", "X").with("state", "suspended");
     refused(acme.ann.post(path, body).await, 403, "forbidden", "state");
     let boss = acme.person("boss@acme.example").await;
     let bot = agent(&acme, "bot").await;
     let one = format!("{path}/{bot}");
     // The owner of an agent may not approve its requests: who owns it is not for an admin to change.
     for change in [
-        json!({"state": "suspended"}),
-        json!({"owner_principal_id": boss}),
-        json!({"email": "x@acme.example"}),
-        json!({"model_id": "svc:ent:acme:model:x"}),
+        only("state", "suspended"),
+        only("owner_principal_id", &boss),
+        only("email", "x@acme.example"),
+        only("model_id", "svc:ent:acme:model:x"),
     ] {
         refused(acme.ann.patch(&one, change).await, 403, "forbidden", "owner changes");
     }
     let of_person = format!("{path}/{boss}");
-    let change = json!({"display_name": "Somebody"});
+    let change = only("display_name", "Somebody");
     refused(acme.ann.patch(&of_person, change).await, 403, "forbidden", "that are not agents");
-    let (_, kept) = acme.app.owner().get(&format!("/api/v1/principals/{boss}")).await;
+    let (_, kept) = acme.app.owner().get_principal(&boss).await;
     assert_eq!(kept["principal"]["display_name"], "boss@acme.example");
 }
 
@@ -54,7 +55,7 @@ async fn another_tenants_record_is_unknown() {
     let acme = Acme::start().await;
     let workspace = json!({"tenant_id": OTHER, "name": "W", "slug": "w"});
     let workspace = id(&acme.made("workspaces", workspace).await);
-    let person = json!({"tenant_id": OTHER, "principal_class": "human", "display_name": "P"});
+    let person = new_principal("human", "P").with("tenant_id", OTHER);
     let person = id(&acme.made("principals", person).await);
     for (path, body, member) in [
         (
@@ -74,8 +75,7 @@ async fn another_tenants_record_is_unknown() {
             "workspace_id",
         ),
     ] {
-        let mut body = body;
-        body["tenant_id"] = json!(TENANT);
+        let body = body.with("tenant_id", TENANT);
         let answer = acme.ann.post(&format!("/api/v1/app/{path}"), body).await;
         refused(answer, 400, "invalid_request", member);
     }
@@ -84,23 +84,20 @@ async fn another_tenants_record_is_unknown() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_bounds_of_a_purpose_stay() {
     let acme = Acme::start().await;
-    let purpose = json!({"tenant_id": TENANT, "slug": "travel", "name": "Travel",
-        "allowed_actions": ["travel.*"]});
+    let purpose = new_purpose("travel", "Travel", &["travel.*"]);
     let one = format!("/api/v1/app/purposes/{}", id(&acme.by_ann("purposes", purpose).await));
     // A policy may rely on them, even if no delegation does.
     for change in [
-        json!({"allowed_actions": ["*"]}),
-        json!({"principal_classes": ["agent"]}),
-        json!({"jurisdictions": ["DE"]}),
-        json!({"expires_at": "2040-01-01T00:00:00Z"}),
+        only("allowed_actions", ["*"]),
+        only("principal_classes", ["agent"]),
+        only("jurisdictions", ["DE"]),
+        only("expires_at", "2040-01-01T00:00:00Z"),
     ] {
         refused(acme.ann.patch(&one, change).await, 403, "forbidden", "owner changes");
     }
-    let (status, changed) = acme.ann.patch(&one, json!({"name": "Journeys"})).await;
-    assert_eq!(status, 200, "{changed:#}");
+    acme.ann.patch(&one, only("name", "Journeys")).await.assert_status(200);
     let owned = one.replace("/app", "");
-    let (status, changed) = acme.app.owner().patch(&owned, json!({"jurisdictions": ["DE"]})).await;
-    assert_eq!(status, 200, "{changed:#}");
+    acme.app.owner().patch(&owned, only("jurisdictions", ["DE"])).await.assert_status(200);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -108,51 +105,46 @@ async fn the_terms_of_tools_do_not_become_milder() {
     let acme = Acme::start().await;
     let boss = acme.person("boss@acme.example").await;
     let bot = agent(&acme, "bot").await;
-    let delegation = json!({"tenant_id": TENANT, "delegator_id": boss, "delegate_id": bot,
-        "actions": ["payment.*", "report.*"]});
-    acme.made("delegations", delegation).await;
+    acme.made("delegations", new_delegation(&boss, &bot, &["payment.*", "report.*"])).await;
     let strict = json!({"tenant_id": TENANT, "name": "pay", "function_signature": "pay()",
         "actions": ["payment.execute"], "requires": ["iban"],
         "action_risk_classification": {"risk_tier": "high", "required_oversight_mode": "two_person"}});
     let strict = id(&acme.made("tools", strict).await);
-    let one = format!("/api/v1/app/tools/{strict}");
     let milder = "makes the terms of tools milder";
     for change in [
         json!({"requires": []}),
-        json!({"access_level": "read"}),
-        json!({"actions": ["payment.execute", "report.read"]}),
-        json!({"actions": ["payment.refund"]}),
+        only("access_level", "read"),
+        only("actions", ["payment.execute", "report.read"]),
+        only("actions", ["payment.refund"]),
     ] {
-        refused(acme.ann.patch(&one, change).await, 403, "forbidden", milder);
+        refused(acme.ann.update_tool(&strict, change).await, 403, "forbidden", milder);
     }
-    let (status, changed) = acme.ann.patch(&one, json!({"requires": ["iban", "amount"]})).await;
-    assert_eq!(status, 200, "{changed:#}");
+    acme.ann.update_tool(&strict, only("requires", ["iban", "amount"])).await.assert_status(200);
     let workspace = json!("svc:ent:acme:workspace:x");
     for change in [
-        json!({"workspace_id": workspace}),
+        only("workspace_id", &workspace),
         json!({"presentation": {"title": "Pay"}}),
         // It decides which of a request's fields a presentation shows.
-        json!({"input_at": "arguments"}),
-        json!({"action_risk_classification": null}),
+        only("input_at", "arguments"),
+        only("action_risk_classification", Value::Null),
         json!({"action_declaration": {"effect_class": "informational"}}),
     ] {
-        refused(acme.ann.patch(&one, change).await, 403, "forbidden", "owner changes");
+        refused(acme.ann.update_tool(&strict, change).await, 403, "forbidden", "owner changes");
     }
     // A request that names a tool need meet only the terms of this tool.
     let tools = "/api/v1/app/tools";
     let tool = |actions: &[&str], more: Value| {
-        let mut body = json!({"tenant_id": TENANT, "name": "t", "function_signature": "t()",
-            "actions": actions});
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        body
+        json!({"tenant_id": TENANT, "name": "t", "function_signature": "t()",
+            "actions": actions})
+        .and(&more)
     };
     for (actions, more) in [
-        (&["payment.execute"][..], json!({})),
-        (&["payment.*"], json!({})),
-        (&["*"], json!({})),
-        (&["payment.execute"], json!({"requires": ["iban", "amount"]})),
+        (&["payment.execute"][..], nothing()),
+        (&["payment.*"], nothing()),
+        (&["*"], nothing()),
+        (&["payment.execute"], only("requires", ["iban", "amount"])),
         // Without a tool, an action needs the access level `execute`.
-        (&["report.read"], json!({"access_level": "read"})),
+        (&["report.read"], only("access_level", "read")),
     ] {
         let answer = acme.ann.post(tools, tool(actions, more)).await;
         refused(answer, 403, "forbidden", milder);
@@ -162,17 +154,17 @@ async fn the_terms_of_tools_do_not_become_milder() {
             "presentation",
             json!({"title": "Pay {payee}", "facts": [{"path": "payee", "label": "To"}]}),
         ),
-        ("action_declaration", json!({"effect_class": "informational"})),
-        ("action_risk_classification", json!({"risk_tier": "minimal"})),
+        ("action_declaration", only("effect_class", "informational")),
+        ("action_risk_classification", only("risk_tier", "minimal")),
     ] {
         let answer = acme.ann.post(tools, tool(&["other.act"], json!({member: value}))).await;
         refused(answer, 403, "forbidden", member);
     }
     for (actions, more) in [
-        (&["report.read"][..], json!({})),
-        (&["report.read"], json!({"requires": ["day"]})),
+        (&["report.read"][..], nothing()),
+        (&["report.read"], only("requires", ["day"])),
         // No principal has authority for this action.
-        (&["travel.book"], json!({"access_level": "read"})),
+        (&["travel.book"], only("access_level", "read")),
     ] {
         acme.by_ann("tools", tool(actions, more)).await;
     }
@@ -187,22 +179,22 @@ async fn what_decisions_read_of_resources_and_teams_stays() {
     let team = json!({"tenant_id": TENANT, "name": "T"});
     let team = format!("/api/v1/app/teams/{}", id(&acme.by_ann("teams", team).await));
     for (one, change) in [
-        (&resource, json!({"sensitivity": "public"})),
-        (&resource, json!({"kind": "file"})),
-        (&resource, json!({"name": "Other"})),
-        (&resource, json!({"workspace_id": "svc:ent:acme:workspace:x"})),
-        (&team, json!({"workspace_id": "svc:ent:acme:workspace:x"})),
+        (&resource, only("sensitivity", "public")),
+        (&resource, only("kind", "file")),
+        (&resource, only("name", "Other")),
+        (&resource, only("workspace_id", "svc:ent:acme:workspace:x")),
+        (&team, only("workspace_id", "svc:ent:acme:workspace:x")),
     ] {
         refused(acme.ann.patch(one, change).await, 403, "forbidden", "owner changes");
     }
     // A change may repeat present values.
     let same = json!({"notes": "N", "name": "L", "kind": "ledger", "sensitivity": "restricted"});
     let (status, changed) = acme.ann.patch(&resource, same).await;
-    assert_eq!((status, &changed["resource"]["notes"]), (200, &json!("N")), "{changed:#}");
+    assert_eq!((status, changed["resource"]["notes"].text()), (200, "N"), "{changed:#}");
     // Grants and memberships give authority, or take an agent out of a policy.
     for path in ["acts-in", "granted-access-to", "member-of", "applies-to"] {
         let path = format!("/api/v1/app/relationships/{path}");
-        assert_eq!(acme.ann.post(&path, json!({})).await.0, 404, "{path}");
+        assert_eq!(acme.ann.post(&path, nothing()).await.0, 404, "{path}");
     }
 }
 
@@ -224,9 +216,9 @@ async fn a_key_that_delegates_is_the_owners() {
     // An admin does not get the secret of such a key either.
     for principal in [&boss, &bot] {
         let mut owned = key(principal);
-        owned["tenant_id"] = json!(TENANT);
+        owned["tenant_id"] = TENANT.into();
         let owned = id(&acme.made("api-keys", owned).await);
         let rotate = format!("{keys}/{owned}/rotate");
-        refused(acme.ann.post(&rotate, json!({})).await, 403, "forbidden", scope);
+        refused(acme.ann.post(&rotate, nothing()).await, 403, "forbidden", scope);
     }
 }

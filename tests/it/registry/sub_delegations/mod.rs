@@ -6,9 +6,11 @@ mod transaction;
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, TestApp};
+use crate::support::{
+    Answered, Client, Members, Plain, TENANT, TestApp, new_api_key, new_principal, new_purpose,
+    new_tenant, nothing, only,
+};
 
-const TENANT: &str = "svc:tenant:acme";
 const BOT: &str = "svc:agent:acme:bot";
 const CAT: &str = "svc:agent:acme:cat";
 const DOG: &str = "svc:agent:acme:dog";
@@ -36,10 +38,8 @@ impl Acme {
     async fn start() -> Self {
         let app = TestApp::start().await;
         let acme = Self { app, boss: String::new() };
-        acme.made("tenants", json!({"name": "Acme", "slug": "acme"})).await;
-        let human =
-            json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Boss"});
-        let boss = acme.made("principals", human).await;
+        acme.made("tenants", new_tenant("Acme", "acme")).await;
+        let boss = acme.made("principals", new_principal("human", "Boss")).await;
         for name in ["bot", "cat", "dog"] {
             let body = json!({"tenant_id": TENANT, "principal_class": "agent", "name": name,
                 "display_name": name});
@@ -50,34 +50,30 @@ impl Acme {
 
     /// Creates a record as the owner.
     async fn made(&self, path: &str, body: Value) -> Value {
-        let (status, made) = self.app.owner().post(&format!("/api/v1/{path}"), body).await;
-        assert_eq!(status, 201, "{made:#}");
+        let made = self.app.owner().post(&format!("/api/v1/{path}"), body).await.assert_status(201);
         made.as_object().unwrap().values().find(|member| member.is_object()).unwrap().clone()
     }
 
     /// Creates a key bound to agents. Returns its client and its id.
     async fn key(&self, agents: &[&str]) -> (Client, String) {
-        let body = json!({"tenant_id": TENANT, "label": "test", "principal_ids": agents,
-            "scopes": ["delegations:write", "runtime:write"]});
-        let (status, made) = self.app.owner().post("/api/v1/api-keys", body).await;
-        assert_eq!(status, 201, "{made:#}");
+        let body = new_api_key("test", &["delegations:write", "runtime:write"])
+            .with("principal_ids", agents);
+        let made = self.app.owner().create_api_key(body).await.assert_status(201);
         let id = made["api_key"]["id"].as_str().unwrap().to_owned();
         (self.app.client(made["secret"].as_str().unwrap()), id)
     }
 
     /// Creates a delegation from the boss, which may be delegated further. Returns its id.
     async fn root(&self, to: &str, more: Value) -> String {
-        let mut body = json!({"tenant_id": TENANT, "delegator_id": self.boss, "delegate_id": to,
+        let body = json!({"tenant_id": TENANT, "delegator_id": self.boss, "delegate_id": to,
             "actions": ["payment.*"], "can_delegate": true, "max_amount": "500",
-            "currency": "EUR"});
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            "currency": "EUR"})
+        .and(&more);
         self.made("delegations", body).await["id"].as_str().unwrap().to_owned()
     }
 
     async fn verb(&self, delegation: &str, verb: &str) {
-        let path = format!("/api/v1/delegations/{delegation}/{verb}");
-        let (status, done) = self.app.owner().post(&path, json!({})).await;
-        assert_eq!(status, 200, "{done:#}");
+        self.app.owner().act_on_delegation(delegation, verb, nothing()).await.assert_status(200);
     }
 
     /// Wraps SQL to run in the role of the service's own workers.
@@ -105,48 +101,51 @@ fn with(mut body: Value, more: Value) -> Value {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_delegates_a_part_of_what_it_holds() {
     let acme = Acme::start().await;
-    let root = acme.root(BOT, json!({})).await;
+    let root = acme.root(BOT, nothing()).await;
     let (key, key_id) = acme.key(&[BOT]).await;
-    let (status, made) =
-        key.post(PATH, with(part(&root, CAT), json!({"can_delegate": true}))).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = key
+        .create_delegation(with(part(&root, CAT), only("can_delegate", true)))
+        .await
+        .assert_status(201);
     let child = &made["delegation"];
     assert_eq!(
-        (&child["tenant_id"], &child["delegator_id"], &child["root_id"], &child["created_by"]),
-        (&json!(TENANT), &json!(BOT), &json!(root), &json!(key_id)),
+        (
+            child["tenant_id"].text(),
+            child["delegator_id"].text(),
+            child["root_id"].text(),
+            child["created_by"].text()
+        ),
+        (TENANT, BOT, root.as_str(), key_id.as_str()),
         "{made:#}"
     );
     // The new delegation and a delegation below it permit a decision.
     let (cat, _) = acme.key(&[CAT]).await;
-    let (status, below) = cat.post(PATH, part(&id(&made), DOG)).await;
-    assert_eq!((status, &below["delegation"]["depth"]), (201, &json!(2)), "{below:#}");
+    let (status, below) = cat.create_delegation(part(&id(&made), DOG)).await;
+    assert_eq!((status, below["delegation"]["depth"].number()), (201, 2), "{below:#}");
     let (dog, _) = acme.key(&[DOG]).await;
     let ask = |by: &Client, subject: &str, delegation: &str, amount: f64| {
         let body = json!({"subject": subject, "action": "payment.execute", "purpose": "work",
             "delegation_id": delegation, "context": {"amount": amount, "currency": "EUR"}});
         let by = by.clone();
         async move {
-            let (status, answer) = by.post("/api/v1/runtime/evaluate", body).await;
-            assert_eq!(status, 200, "{answer:#}");
+            let answer = by.evaluate(body).await.assert_status(200);
             answer["reason_code"].as_str().unwrap().to_owned()
         }
     };
-    let purpose = json!({"tenant_id": TENANT, "slug": "work", "name": "Work",
-        "allowed_actions": ["*"]});
-    acme.made("purposes", purpose).await;
+    acme.made("purposes", new_purpose("work", "Work", &["*"])).await;
     assert_eq!(ask(&cat, CAT, &id(&made), 50.0).await, "permission_granted");
     assert_eq!(ask(&cat, CAT, &id(&made), 101.0).await, "constraint_exceeded");
     assert_eq!(ask(&dog, DOG, &id(&below), 50.0).await, "permission_granted");
     // Revoking the delegation also ends the delegations below it.
     let (status, ended) =
-        key.post(&format!("{PATH}/{}/revoke", id(&made)), json!({"reason": "done"})).await;
-    assert_eq!((status, &ended["delegation"]["state"]), (200, &json!("revoked")), "{ended:#}");
+        key.post(&format!("{PATH}/{}/revoke", id(&made)), only("reason", "done")).await;
+    assert_eq!((status, ended["delegation"]["state"].text()), (200, "revoked"), "{ended:#}");
     assert_eq!(ask(&cat, CAT, &id(&made), 50.0).await, "delegation_revoked");
     assert_eq!(ask(&dog, DOG, &id(&below), 50.0).await, "delegation_revoked");
-    let (status, again) = key.post(&format!("{PATH}/{}/revoke", id(&made)), json!({})).await;
-    assert_eq!((status, &again["error"]), (409, &json!("record_is_final")), "{again:#}");
+    let (status, again) = key.post(&format!("{PATH}/{}/revoke", id(&made)), nothing()).await;
+    assert_eq!((status, again["error"].text()), (409, "record_is_final"), "{again:#}");
     // Revoking the parent has the same effect.
-    let (_, other) = key.post(PATH, part(&root, CAT)).await;
+    let (_, other) = key.create_delegation(part(&root, CAT)).await;
     assert_eq!(ask(&cat, CAT, &id(&other), 50.0).await, "permission_granted");
     acme.verb(&root, "revoke").await;
     assert_eq!(ask(&cat, CAT, &id(&other), 50.0).await, "delegation_revoked");
@@ -157,25 +156,25 @@ async fn an_agent_delegates_a_part_of_what_it_holds() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_of_several_agents_acts_for_the_one_that_holds_the_parent() {
     let acme = Acme::start().await;
-    let (of_bot, of_cat) = (acme.root(BOT, json!({})).await, acme.root(CAT, json!({})).await);
+    let (of_bot, of_cat) = (acme.root(BOT, nothing()).await, acme.root(CAT, nothing()).await);
     let (key, _) = acme.key(&[BOT, CAT]).await;
     for (parent, delegator) in [(&of_bot, BOT), (&of_cat, CAT)] {
-        let (status, made) = key.post(PATH, part(parent, DOG)).await;
+        let (status, made) = key.create_delegation(part(parent, DOG)).await;
         assert_eq!(
-            (status, &made["delegation"]["delegator_id"]),
-            (201, &json!(delegator)),
+            (status, made["delegation"]["delegator_id"].text()),
+            (201, delegator),
             "{made:#}"
         );
-        let named = with(part(parent, DOG), json!({"delegator_id": delegator}));
-        assert_eq!(key.post(PATH, named).await.0, 201);
+        let named = with(part(parent, DOG), only("delegator_id", delegator));
+        assert_eq!(key.create_delegation(named).await.0, 201);
     }
     let (status, refused) =
-        key.post(PATH, with(part(&of_bot, DOG), json!({"delegator_id": CAT}))).await;
+        key.create_delegation(with(part(&of_bot, DOG), only("delegator_id", CAT))).await;
     assert_eq!(
         (status, fault(&refused)),
         (409, ("delegation_exceeds_parent", vec!["delegator_id"]))
     );
-    let (status, refused) = key.post(PATH, part(&of_bot, BOT)).await;
+    let (status, refused) = key.create_delegation(part(&of_bot, BOT)).await;
     assert_eq!((status, fault(&refused)), (400, ("invalid_request", vec!["delegate_id"])));
 }
 
@@ -184,13 +183,12 @@ async fn an_agent_sees_what_it_holds_or_gave() {
     let acme = Acme::start().await;
     let root = acme.root(BOT, json!({"notes": "for people", "metadata": {"a": 1}})).await;
     acme.verb(&root, "approve").await;
-    let others = acme.root(DOG, json!({})).await;
+    let others = acme.root(DOG, nothing()).await;
     let ((bot, bot_key), (cat, _)) = (acme.key(&[BOT]).await, acme.key(&[CAT]).await);
-    let (_, made) = bot.post(PATH, with(part(&root, CAT), json!({"notes": "mine"}))).await;
+    let (_, made) = bot.create_delegation(with(part(&root, CAT), only("notes", "mine"))).await;
     let child = id(&made);
     let listed = async |client: &Client| -> Vec<String> {
-        let (status, list) = client.get(&format!("{PATH}?count=true")).await;
-        assert_eq!(status, 200, "{list:#}");
+        let list = client.get(&format!("{PATH}?count=true")).await.assert_status(200);
         let rows = list["delegations"].as_array().unwrap();
         assert_eq!(list["total"], rows.len(), "{list:#}");
         rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
@@ -209,12 +207,12 @@ async fn an_agent_sees_what_it_holds_or_gave() {
     );
     let (_, shown) = bot.get(&format!("{PATH}/{child}")).await;
     assert_eq!(
-        (&shown["delegation"]["notes"], &shown["delegation"]["created_by"]),
-        (&json!("mine"), &json!(bot_key)),
+        (shown["delegation"]["notes"].text(), &shown["delegation"]["created_by"]),
+        ("mine", &json!(bot_key)),
     );
     let (_, shown) = cat.get(&format!("{PATH}/{child}")).await;
     assert_eq!(shown["delegation"]["notes"], Value::Null, "{shown:#}");
-    let (_, owners) = acme.app.owner().get(&format!("/api/v1/delegations/{root}")).await;
+    let (_, owners) = acme.app.owner().get_delegation(&root).await;
     assert_eq!(owners["delegation"]["standing"].as_array().unwrap().len(), 1, "{owners:#}");
     // The response for another agent's delegation equals the response for an unknown id.
     let nothing = format!("{}x", &others[..others.len() - 1]);
@@ -241,7 +239,7 @@ async fn an_agent_sees_what_it_holds_or_gave() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_repeated_call_delegates_once() {
     let acme = Acme::start().await;
-    let root = acme.root(BOT, json!({})).await;
+    let root = acme.root(BOT, nothing()).await;
     let (key, _) = acme.key(&[BOT]).await;
     let kept = [("idempotency-key", "once")];
     let first = key.call("POST", PATH, Some(part(&root, CAT)), &kept).await;

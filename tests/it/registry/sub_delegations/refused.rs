@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 
 use super::{Acme, BOT, CAT, DOG, PATH, TENANT, fault, id, part, with};
-use crate::support::Client;
+use crate::support::{Answered, Client, Plain, new_api_key, new_tenant, nothing, only};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_needs_the_scope_and_agents() {
     let acme = Acme::start().await;
     let owner = acme.app.owner();
-    let unbound = json!({"tenant_id": TENANT, "label": "unbound", "scopes": ["delegations:write"]});
-    let (status, refused) = owner.post("/api/v1/api-keys", unbound).await;
+    let unbound = new_api_key("unbound", &["delegations:write"]);
+    let (status, refused) = owner.create_api_key(unbound).await;
     assert_eq!((status, fault(&refused)), (400, ("invalid_request", vec!["principal_ids"])));
     let (_, bound) = acme.key(&[BOT]).await;
     let path = format!("/api/v1/api-keys/{bound}");
@@ -19,8 +19,8 @@ async fn a_key_needs_the_scope_and_agents() {
     let other = acme.app.client(&acme.app.api_key(TENANT, &["runtime:write"]).await);
     for (method, path, body) in [
         ("GET", PATH.to_owned(), None),
-        ("POST", PATH.to_owned(), Some(json!({}))),
-        ("POST", format!("{PATH}/x/revoke"), Some(json!({}))),
+        ("POST", PATH.to_owned(), Some(nothing())),
+        ("POST", format!("{PATH}/x/revoke"), Some(nothing())),
     ] {
         let (status, refused) = other.call(method, &path, body, &[]).await;
         let told = (status, &refused["error"]);
@@ -28,7 +28,7 @@ async fn a_key_needs_the_scope_and_agents() {
     }
     // If a key's list of principals is emptied directly in the database, the key can read no
     // delegation.
-    let root = acme.root(BOT, json!({})).await;
+    let root = acme.root(BOT, nothing()).await;
     let (key, id) = acme.key(&[BOT]).await;
     let sql = format!("UPDATE api_keys SET principal_ids = '{{}}' WHERE id = '{id}'");
     acme.app.database.run(&format!("BEGIN; {}; COMMIT", Acme::service(&sql))).await;
@@ -42,9 +42,9 @@ async fn a_key_needs_the_scope_and_agents() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_parent_that_is_anothers_is_unknown() {
     let acme = Acme::start().await;
-    let mine = acme.root(BOT, json!({})).await;
-    let others = acme.root(DOG, json!({})).await;
-    acme.made("tenants", json!({"name": "Other", "slug": "other"})).await;
+    let mine = acme.root(BOT, nothing()).await;
+    let others = acme.root(DOG, nothing()).await;
+    acme.made("tenants", new_tenant("Other", "other")).await;
     let mut theirs = Vec::new();
     for name in ["boss", "bot"] {
         let body = json!({"tenant_id": "svc:tenant:other", "principal_class": "agent",
@@ -65,20 +65,20 @@ async fn a_parent_that_is_anothers_is_unknown() {
     assert_eq!(told(&others).await, unknown);
     assert_eq!(told(&foreign).await, unknown);
     let (status, refused) =
-        key.post(PATH, with(part(&mine, CAT), json!({"parent_id": null}))).await;
+        key.post(PATH, with(part(&mine, CAT), only("parent_id", Value::Null))).await;
     assert_eq!(status, 400);
     assert!(fault(&refused).1.contains(&"parent_id"), "{refused:#}");
-    let elsewhere = with(part(&mine, CAT), json!({"tenant_id": "svc:tenant:other"}));
+    let elsewhere = with(part(&mine, CAT), only("tenant_id", "svc:tenant:other"));
     let (status, refused) = key.post(PATH, elsewhere).await;
     assert_eq!((status, fault(&refused).1), (400, vec!["tenant_id"]), "{refused:#}");
-    let to_theirs = with(part(&mine, CAT), json!({"delegate_id": theirs[1]}));
+    let to_theirs = with(part(&mine, CAT), only("delegate_id", &theirs[1]));
     let (status, refused) = key.post(PATH, to_theirs).await;
     assert_eq!((status, fault(&refused).1), (400, vec!["delegate_id"]), "{refused:#}");
     // The key can read this delegation, because the key's agent made it. The agent can't use it as
     // the parent of another delegation.
-    let (_, child) = key.post(PATH, with(part(&mine, CAT), json!({"can_delegate": true}))).await;
+    let (_, child) = key.post(PATH, with(part(&mine, CAT), only("can_delegate", true))).await;
     let (status, refused) = key.post(PATH, part(&id(&child), DOG)).await;
-    assert_eq!((status, &refused["error"]), (403, &json!("subject_not_permitted")), "{refused:#}");
+    assert_eq!((status, refused["error"].text()), (403, "subject_not_permitted"), "{refused:#}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -110,19 +110,19 @@ async fn nothing_is_amplified() {
     ] {
         let (status, refused) = key.post(PATH, with(good.clone(), json!({member: value}))).await;
         assert_eq!(
-            (status, &refused["error"]),
-            (409, &json!("delegation_exceeds_parent")),
+            (status, refused["error"].text()),
+            (409, "delegation_exceeds_parent"),
             "{member}"
         );
         assert_eq!(fault(&refused).1, [member], "{refused:#}");
     }
-    let last = acme.root(BOT, json!({"can_delegate": false})).await;
+    let last = acme.root(BOT, only("can_delegate", false)).await;
     let (status, refused) = key.post(PATH, part(&last, CAT)).await;
     assert_eq!((status, fault(&refused).1), (409, vec!["parent_id"]), "{refused:#}");
     // The server sets these fields itself.
     for member in ["id", "state", "root_id", "created_by"] {
-        let (status, refused) = key.post(PATH, with(good.clone(), json!({member: "x"}))).await;
-        assert_eq!(status, 400, "{refused:#}");
+        let refused =
+            key.post(PATH, with(good.clone(), json!({member: "x"}))).await.assert_status(400);
         assert!(fault(&refused).1.contains(&member), "{refused:#}");
     }
 }
@@ -131,14 +131,13 @@ async fn nothing_is_amplified() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_parent_must_be_in_force() {
     let acme = Acme::start().await;
-    let root = acme.root(BOT, json!({})).await;
+    let root = acme.root(BOT, nothing()).await;
     let ((bot, _), (cat, _)) = (acme.key(&[BOT]).await, acme.key(&[CAT]).await);
-    let (_, child) = bot.post(PATH, with(part(&root, CAT), json!({"can_delegate": true}))).await;
+    let (_, child) = bot.post(PATH, with(part(&root, CAT), only("can_delegate", true))).await;
     let child = id(&child);
     let refused = async |word: &str| {
         for (key, parent, to) in [(&bot, &root, CAT), (&cat, &child, DOG)] {
-            let (status, refused) = key.post(PATH, part(parent, to)).await;
-            assert_eq!(status, 409, "{refused:#}");
+            let refused = key.post(PATH, part(parent, to)).await.assert_status(409);
             let message = refused["message"].as_str().unwrap();
             assert!(message.contains(&root) && message.contains(word), "{message}");
         }
@@ -164,7 +163,7 @@ async fn children(acme: &Acme, parent: &str, count: u32) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_live_ones_are_below_one() {
     let acme = Acme::start().await;
-    let root = acme.root(BOT, json!({})).await;
+    let root = acme.root(BOT, nothing()).await;
     let (key, _) = acme.key(&[BOT]).await;
     children(&acme, &root, 998).await;
     // The limit leaves room for two delegations: two of the simultaneous calls succeed.
@@ -173,14 +172,13 @@ async fn a_thousand_live_ones_are_below_one() {
     let made = given.iter().filter(|(status, _)| *status == 201).count();
     assert_eq!(made, 2, "{given:?}");
     for (status, refused) in given.iter().filter(|(status, _)| *status != 201) {
-        assert_eq!((*status, &refused["error"]), (409, &json!("limit_exceeded")), "{refused:#}");
+        assert_eq!((*status, refused["error"].text()), (409, "limit_exceeded"), "{refused:#}");
     }
     // The limit applies to every caller.
-    let by_owner = with(part(&root, CAT), json!({"tenant_id": TENANT}));
-    assert_eq!(acme.app.owner().post("/api/v1/delegations", by_owner).await.0, 409);
+    let by_owner = with(part(&root, CAT), only("tenant_id", TENANT));
+    assert_eq!(acme.app.owner().create_delegation(by_owner).await.0, 409);
     let revoke = async |key: &Client| {
-        let (status, done) = key.post(&format!("{PATH}/svc:del:acme:1/revoke"), json!({})).await;
-        assert_eq!(status, 200, "{done:#}");
+        key.post(&format!("{PATH}/svc:del:acme:1/revoke"), nothing()).await.assert_status(200);
     };
     revoke(&key).await;
     assert_eq!(key.post(PATH, part(&root, CAT)).await.0, 201);

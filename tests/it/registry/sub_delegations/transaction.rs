@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use diesel_async::SimpleAsyncConnection;
-use serde_json::json;
 
 use super::{Acme, BOT, CAT, PATH, id, part};
+use crate::support::nothing;
 
 /// A change that ends the credential has not been committed when the call begins: no node knows it
 /// and the call is authenticated. The call waits for the changed row and is then refused.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_ends_while_a_key_delegates_is_seen() {
     let acme = Acme::start().await;
-    let root = acme.root(BOT, json!({})).await;
+    let root = acme.root(BOT, nothing()).await;
     for (change, expected) in [
         ("UPDATE api_keys SET status = 'revoked', revoked_at = now() WHERE id = '{key}'", 401),
         ("UPDATE api_keys SET expires_at = now() - interval '1 s' WHERE id = '{key}'", 401),
@@ -34,7 +34,7 @@ async fn what_ends_while_a_key_delegates_is_seen() {
             let (key, body) = (key.clone(), part(&root, CAT));
             async move { key.post(PATH, body).await }
         });
-        let end = tokio::spawn(async move { key.post(&revoke, json!({})).await });
+        let end = tokio::spawn(async move { key.post(&revoke, nothing()).await });
         tokio::time::sleep(Duration::from_millis(300)).await;
         assert!(!give.is_finished() && !end.is_finished(), "{change}");
         other.batch_execute("COMMIT").await.unwrap();

@@ -1,6 +1,7 @@
 //! Requesters, and the people behind the API keys that made requests.
 
 use super::*;
+use crate::support::{Answered, Members, Plain, SEAL_DECISION, only};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_asker_does_not_approve() {
@@ -17,26 +18,21 @@ async fn an_asker_does_not_approve() {
         }
     }
     refused(&bob, &id, "created or rotated the API key").await;
-    let path = format!("/api/v1/approvals/{id}/approve");
-    let (status, answer) = app.owner().post(&path, json!({})).await;
-    assert_eq!((status, &answer["error"]), (409, &json!("approver_not_eligible")), "{answer:#}");
+    let (status, answer) = app.owner().approve_approval(&id).await;
+    assert_eq!((status, answer["error"].text()), (409, "approver_not_eligible"), "{answer:#}");
     let found = shown(&app, &id).await;
     let askers = found["requested_by"].as_array().unwrap();
     let named = |kind: &str, id: &str| askers.contains(&json!({"kind": kind, "id": id}));
     let owner = "https://dev-idp.authority.localhost|dev|owner@example.org";
     assert!(named("api_key", &key) && named("api_key", &other) && named("person", owner));
     assert_eq!(askers.len(), 4, "each once: {askers:#?}");
-    assert_eq!((&found["state"], &found["given"]), (&json!("pending"), &json!(0)));
-    let declines = format!("/api/v1/app/approvals/{id}/decline");
-    assert_eq!(ann.post(&declines, json!({"reason": "no"})).await.0, 409);
+    assert_eq!((found["state"].text(), found["given"].number()), ("pending", 0));
+    assert_eq!(ann.decline_approval(&id, "no").await.0, 409);
     approved(&cy, &id).await;
     // The seed's key has no person behind it. The owner may approve requests made only with it.
     assert_eq!(claim(&agent, &id).await["decision"], "allow");
     let id = held(&agent).await;
-    assert_eq!(
-        app.owner().post(&format!("/api/v1/approvals/{id}/approve"), json!({})).await.0,
-        200
-    );
+    assert_eq!(app.owner().approve_approval(&id).await.0, 200);
 }
 
 /// The people who created or ever rotated a key may not approve its requests.
@@ -47,13 +43,11 @@ async fn a_key_counts_as_those_who_created_or_rotated_it() {
     let (key, _) = key_of(&app, &ann).await;
     let mut secret = String::new();
     for rotates in [&bob, &cy] {
-        let path = format!("/api/v1/app/api-keys/{key}/rotate");
-        let (status, rotated) = rotates.post(&path, json!({})).await;
-        assert_eq!(status, 200, "{rotated:#}");
+        let rotated = rotates.rotate_api_key(&key).await.assert_status(200);
         assert_eq!(rotated["api_key"]["created_by"], "ann@acme.example");
         secret = rotated["secret"].as_str().unwrap().to_owned();
     }
-    let (_, read) = ann.get(&format!("/api/v1/app/api-keys/{key}")).await;
+    let (_, read) = ann.get_api_key(&key).await;
     assert_eq!(read["api_key"]["rotated_by"], "cy@acme.example", "{read:#}");
     let id = held(&app.client(&secret)).await;
     for maker in [&ann, &bob, &cy] {
@@ -70,7 +64,7 @@ async fn a_later_rotator_of_the_key_counts_as_well() {
     let (key, agent) = key_of(&app, &ann).await;
     let id = held(&agent).await;
     let path = format!("/api/v1/app/api-keys/{key}/rotate");
-    assert_eq!(bob.post(&path, json!({"overlap_seconds": 600})).await.0, 200);
+    assert_eq!(bob.post(&path, only("overlap_seconds", 600)).await.0, 200);
     refused(&bob, &id, "created or rotated the API key").await;
 }
 
@@ -83,15 +77,14 @@ async fn no_key_reads_who_asked() {
     let id = held(&anns).await;
     let decision = shown(&app, &id).await["decision_id"].as_str().unwrap().to_owned();
     for role in ["approver", "legal", "admin", "auditor"] {
-        let path = format!("/api/v1/app/approvals/{id}");
-        let (status, read) = person(&app, role, "any").get(&path).await;
+        let (status, read) = person(&app, role, "any").get_approval(&id).await;
         let found = &read["approval"]["requested_by"];
         assert_eq!((status, found), (200, &json!([{"kind": "api_key", "id": key}])), "{role}");
     }
-    let pack = json!({"decision_id": decision});
+    let pack = only("decision_id", &decision);
     let body = app.api_key(TENANT, &["evidence:write", "evidence:read", "runtime:read"]).await;
     let reader = app.client(&body);
-    let sealed = reader.text("POST", "/v1/evidence/seal", Some(pack)).await;
+    let sealed = reader.text("POST", SEAL_DECISION, Some(pack)).await;
     assert_eq!(sealed.0, 200, "{sealed:?}");
     let mut read = vec![sealed];
     for path in [
@@ -125,18 +118,14 @@ async fn acts_of_the_claiming_keys_people_do_not_count() {
     assert_eq!(shown(&app, &id).await["state"], "approved", "not spent");
     assert_eq!(claim(&agent, &id).await["decision"], "allow");
     // Their signatures on a delegation do not count for requests of their own key either.
-    let mut ask = asking(100.0, "DE");
-    ask["delegation_id"] = json!(delegation);
-    ask["action_risk_classification"] =
-        json!({"risk_tier": "minimal", "required_oversight_mode": "single_approver"});
-    let decision = async |asker: &Client| {
-        asker.post("/api/v1/runtime/evaluate", ask.clone()).await.1["decision"].clone()
-    };
-    let path = format!("/api/v1/app/delegations/{delegation}/approve");
-    let (status, signed) = ann.post(&path, json!({})).await;
-    assert_eq!(status, 200, "{signed:#}");
+    let ask = asking(100.0, "DE").with("delegation_id", &delegation).with(
+        "action_risk_classification",
+        json!({"risk_tier": "minimal", "required_oversight_mode": "single_approver"}),
+    );
+    let decision = async |asker: &Client| asker.evaluate(ask.clone()).await.1["decision"].clone();
+    ann.approve_delegation(&delegation).await.assert_status(200);
     assert_eq!(decision(&anns).await, "require_approval");
     assert_eq!(decision(&agent).await, "allow");
-    assert_eq!(bob.post(&path, json!({})).await.0, 200);
+    assert_eq!(bob.approve_delegation(&delegation).await.0, 200);
     assert_eq!(decision(&anns).await, "allow", "bob's signature counts");
 }

@@ -2,12 +2,12 @@
 //! approvers who have become requesters don't count.
 
 use super::*;
+use crate::support::{Answered, Members, new_policy, nothing, only};
 
 /// Lets a registered person approve a held request. Returns the person's principal id and the
 /// approval's id.
 async fn approved_by_nora(app: &TestApp, agent: &Client) -> (String, String) {
-    let subject = json!({"external_subject": "dev|nora@acme.example"});
-    let nora = principal(app, subject).await;
+    let nora = principal(app, only("external_subject", "dev|nora@acme.example")).await;
     let id = held(agent).await;
     approved(&person(app, "approver", "nora"), &id).await;
     assert_eq!(shown(app, &id).await["would_be"]["decision"], "allow_with_constraints");
@@ -38,14 +38,14 @@ async fn a_later_owner_of_the_agent_has_not_approved() {
     // `self_approval` does not help: the approver had no interest when they approved.
     for self_approval in [false, true] {
         let (app, agent, _) = demo().await;
-        let before = principal(&app, json!({})).await;
-        change(&app, AGENT, json!({"owner_principal_id": before})).await;
+        let before = principal(&app, nothing()).await;
+        change(&app, AGENT, only("owner_principal_id", &before)).await;
         let (nora, id) = approved_by_nora(&app, &agent).await;
-        change(&app, AGENT, json!({"owner_principal_id": nora})).await;
-        let body = json!({"self_approval": self_approval});
-        assert_eq!(app.owner().patch("/api/v1/tenants/acme", body).await.0, 200);
+        change(&app, AGENT, only("owner_principal_id", &nora)).await;
+        let body = only("self_approval", self_approval);
+        assert_eq!(app.owner().update_tenant("acme", body).await.0, 200);
         counts_no_more(&app, &agent, &id).await;
-        change(&app, AGENT, json!({"owner_principal_id": before})).await;
+        change(&app, AGENT, only("owner_principal_id", &before)).await;
         stays_void(&app, &agent, &id).await;
     }
 }
@@ -54,9 +54,9 @@ async fn a_later_owner_of_the_agent_has_not_approved() {
 async fn a_suspended_person_has_not_approved() {
     let (app, agent, _) = demo().await;
     let (nora, id) = approved_by_nora(&app, &agent).await;
-    change(&app, &nora, json!({"state": "suspended"})).await;
+    change(&app, &nora, only("state", "suspended")).await;
     counts_no_more(&app, &agent, &id).await;
-    change(&app, &nora, json!({"state": "active"})).await;
+    change(&app, &nora, only("state", "active")).await;
     stays_void(&app, &agent, &id).await;
 }
 
@@ -68,11 +68,15 @@ async fn a_delegator_of_the_authority_in_use_has_not_approved() {
     let body = json!({"tenant_id": TENANT, "delegator_id": nora, "delegate_id": AGENT,
                       "actions": ["payment.execute"], "purposes": ["invoice-settlement"],
                       "jurisdictions": ["DE"], "max_amount": "50000", "currency": "EUR"});
-    let (status, made) = app.owner().post("/api/v1/delegations", body).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = app.owner().create_delegation(body).await.assert_status(201);
     counts_no_more(&app, &agent, &id).await;
-    let path = format!("/api/v1/delegations/{}/revoke", made["delegation"]["id"].as_str().unwrap());
-    assert_eq!(app.owner().post(&path, json!({"reason": "a mistake"})).await.0, 200);
+    assert_eq!(
+        app.owner()
+            .revoke_delegation(made["delegation"]["id"].as_str().unwrap(), Some("a mistake"))
+            .await
+            .0,
+        200
+    );
     stays_void(&app, &agent, &id).await;
 }
 
@@ -81,10 +85,10 @@ async fn a_delegator_of_the_authority_in_use_has_not_approved() {
 async fn the_last_approval_counts_the_earlier_ones_again() {
     let (app, agent, _) = demo().await;
     people_needed(&app, 2).await;
-    let nora = principal(&app, json!({"external_subject": "dev|nora@acme.example"})).await;
+    let nora = principal(&app, only("external_subject", "dev|nora@acme.example")).await;
     let id = held(&agent).await;
     assert_eq!(approve(&person(&app, "approver", "nora"), &id).await.0, 200);
-    change(&app, AGENT, json!({"owner_principal_id": nora})).await;
+    change(&app, AGENT, only("owner_principal_id", &nora)).await;
     let (_, given) = approve(&person(&app, "approver", "bob"), &id).await;
     let found = (&given["approval"]["state"], &given["approval"]["given"]);
     assert_eq!(found, (&json!("pending"), &json!(1)), "{given:#}");
@@ -96,20 +100,17 @@ async fn the_last_approval_counts_the_earlier_ones_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_signer_who_later_owns_the_agent_has_not_signed() {
     let (app, agent, delegation) = demo().await;
-    let nora = principal(&app, json!({"external_subject": "dev|nora@acme.example"})).await;
-    let mut ask = asking(100.0, "DE");
-    ask["delegation_id"] = json!(delegation);
-    ask["action_risk_classification"] =
-        json!({"risk_tier": "minimal", "required_oversight_mode": "single_approver"});
-    let decision =
-        async || agent.post("/api/v1/runtime/evaluate", ask.clone()).await.1["decision"].clone();
-    let path = format!("/api/v1/app/delegations/{delegation}/approve");
-    let (status, signed) = person(&app, "approver", "nora").post(&path, json!({})).await;
-    assert_eq!(status, 200, "{signed:#}");
+    let nora = principal(&app, only("external_subject", "dev|nora@acme.example")).await;
+    let ask = asking(100.0, "DE").with("delegation_id", &delegation).with(
+        "action_risk_classification",
+        json!({"risk_tier": "minimal", "required_oversight_mode": "single_approver"}),
+    );
+    let decision = async || agent.evaluate(ask.clone()).await.1["decision"].clone();
+    person(&app, "approver", "nora").approve_delegation(&delegation).await.assert_status(200);
     assert_eq!(decision().await, "allow");
-    change(&app, AGENT, json!({"owner_principal_id": nora})).await;
+    change(&app, AGENT, only("owner_principal_id", &nora)).await;
     assert_eq!(decision().await, "require_approval");
-    assert_eq!(person(&app, "approver", "bob").post(&path, json!({})).await.0, 200);
+    assert_eq!(person(&app, "approver", "bob").approve_delegation(&delegation).await.0, 200);
     assert_eq!(decision().await, "allow");
 }
 
@@ -137,8 +138,7 @@ async fn own_interest_does_not_count_where_two_are_needed_by_now() {
     let (app, ..) = demo().await;
     let ann = person(&app, "admin", "ann");
     let (_, anns) = key_of(&app, &ann).await;
-    let body = json!({"self_approval": true});
-    assert_eq!(app.owner().patch("/api/v1/tenants/acme", body).await.0, 200);
+    assert_eq!(app.owner().update_tenant("acme", only("self_approval", true)).await.0, 200);
     let id = held(&anns).await;
     assert_eq!(approved(&ann, &id).await["acts"][0]["self"], true);
     let two = people_needed(&app, 2).await;
@@ -149,16 +149,19 @@ async fn own_interest_does_not_count_where_two_are_needed_by_now() {
 
 /// Creates a policy that holds every action for this many approvers, and returns its id.
 async fn people_needed(app: &TestApp, count: u32) -> String {
-    let policy = json!({"tenant_id": TENANT, "regime": "internal", "name": format!("{count} people"),
-        "cedar": format!("@id(\"people-{count}\")\n@reason(\"approval_threshold_breach\")\n\
+    let policy = new_policy(
+        "internal",
+        &format!(
+            "@id(\"people-{count}\")\n@reason(\"approval_threshold_breach\")\n\
                   @decision(\"require_approval\")\n@approvals(\"{count}\")\n\
-                  forbid (principal, action, resource);\n")});
-    let (status, made) = app.owner().post("/api/v1/policies", policy).await;
-    assert_eq!(status, 201, "{made:#}");
+                  forbid (principal, action, resource);\n"
+        ),
+    )
+    .with("name", format!("{count} people"));
+    let made = app.owner().create_policy(policy).await.assert_status(201);
     made["policy"]["id"].as_str().unwrap().to_owned()
 }
 
 async fn retire(app: &TestApp, policy: &str) {
-    let path = format!("/api/v1/policies/{policy}");
-    assert_eq!(app.owner().patch(&path, json!({"state": "retired"})).await.0, 200);
+    assert_eq!(app.owner().update_policy(policy, only("state", "retired")).await.0, 200);
 }

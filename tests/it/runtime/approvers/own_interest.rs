@@ -2,10 +2,10 @@
 //! has the field `self`.
 
 use super::*;
+use crate::support::{Answered, Members, Plain, new_policy, nothing, only};
 
 async fn allow_it(app: &TestApp, on: bool) {
-    let body = json!({"self_approval": on});
-    let (status, changed) = app.owner().patch("/api/v1/tenants/acme", body).await;
+    let (status, changed) = app.owner().update_tenant("acme", only("self_approval", on)).await;
     assert_eq!((status, &changed["tenant"]["self_approval"]), (200, &json!(on)), "{changed:#}");
 }
 
@@ -17,8 +17,7 @@ async fn it_lifts_own_interest_where_one_is_needed() {
     let id = held(&anns).await;
     refused(&ann, &id, "you made this request").await;
     // A tenant's admin can't set it.
-    let body = json!({"self_approval": true});
-    assert_eq!(ann.patch("/api/v1/tenants/acme", body).await.0, 403);
+    assert_eq!(ann.update_tenant("acme", only("self_approval", true)).await.0, 403);
     allow_it(&app, true).await;
     let given = approved(&ann, &id).await;
     let act = &given["acts"][0];
@@ -51,19 +50,21 @@ async fn it_lifts_nothing_else() {
     allow_it(&app, true).await;
     let ann = person(&app, "admin", "ann");
     let (_, anns) = key_of(&app, &ann).await;
-    let four_eyes = json!({"tenant_id": TENANT, "regime": "internal", "name": "Two people",
-        "cedar": "@id(\"four-eyes\")\n@reason(\"approval_threshold_breach\")\n\
+    let four_eyes = new_policy(
+        "internal",
+        "@id(\"four-eyes\")\n@reason(\"approval_threshold_breach\")\n\
                   @decision(\"require_approval\")\n@approvals(\"2\")\n\
-                  forbid (principal, action, resource);\n"});
+                  forbid (principal, action, resource);\n",
+    )
+    .with("name", "Two people");
     let id = held(&agent).await;
-    let (status, made) = app.owner().post("/api/v1/policies", four_eyes).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = app.owner().create_policy(four_eyes).await.assert_status(201);
     let policy = made["policy"]["id"].as_str().unwrap();
     // The request was held for one approver, and two are required now. Approvals in one's own
     // interest don't count.
     let owner = person(&app, "approver", "owner");
     let (status, given) = approve(&owner, &id).await;
-    assert_eq!((status, &given["approval"]["state"]), (200, &json!("pending")), "{given:#}");
+    assert_eq!((status, given["approval"]["state"].text()), (200, "pending"), "{given:#}");
     let (_, given) = approve(&person(&app, "approver", "bob"), &id).await;
     assert_eq!(given["approval"]["state"], "pending", "{given:#}");
     approved(&person(&app, "approver", "cy"), &id).await;
@@ -71,25 +72,23 @@ async fn it_lifts_nothing_else() {
     let id = held(&anns).await;
     refused(&ann, &id, "`self_approval` applies only where one approval is needed").await;
     // Two signatures under a delegation don't count either.
-    let path = format!("/api/v1/policies/{policy}");
-    assert_eq!(app.owner().patch(&path, json!({"state": "retired"})).await.0, 200);
-    let mut ask = asking(100.0, "DE");
-    ask["delegation_id"] = json!(delegation);
-    let mut asked = async |mode: &str| {
-        ask["action_risk_classification"] =
-            json!({"risk_tier": "minimal", "required_oversight_mode": mode});
-        agent.post("/api/v1/runtime/evaluate", ask.clone()).await.1["decision"].clone()
+    assert_eq!(app.owner().update_policy(policy, only("state", "retired")).await.0, 200);
+    let ask = asking(100.0, "DE").with("delegation_id", &delegation);
+    let asked = async |mode: &str| {
+        let classification = json!({"risk_tier": "minimal", "required_oversight_mode": mode});
+        let ask = ask.clone().with("action_risk_classification", classification);
+        agent.evaluate(ask).await.1["decision"].clone()
     };
     let path = format!("/api/v1/app/delegations/{delegation}/approve");
-    let (status, signed) = owner.post(&path, json!({})).await;
-    assert_eq!((status, &signed["delegation"]["standing"][0]["self"]), (200, &json!(true)));
+    let (status, signed) = owner.post(&path, nothing()).await;
+    assert_eq!((status, signed["delegation"]["standing"][0]["self"].as_bool()), (200, Some(true)));
     assert_eq!(asked("single_approver").await, "allow");
-    assert_eq!(person(&app, "approver", "bob").post(&path, json!({})).await.0, 200);
+    assert_eq!(person(&app, "approver", "bob").post(&path, nothing()).await.0, 200);
     assert_eq!(asked("two_person").await, "require_approval");
-    assert_eq!(person(&app, "approver", "cy").post(&path, json!({})).await.0, 200);
+    assert_eq!(person(&app, "approver", "cy").post(&path, nothing()).await.0, 200);
     assert_eq!(asked("two_person").await, "allow");
     // The agent itself can never approve, even with `self_approval`.
-    change(&app, AGENT, json!({"external_subject": "dev|bot@acme.example"})).await;
+    change(&app, AGENT, only("external_subject", "dev|bot@acme.example")).await;
     let id = held(&agent).await;
     refused(&person(&app, "approver", "bot"), &id, "is you").await;
 }
@@ -98,9 +97,8 @@ async fn it_lifts_nothing_else() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_standing_approval_is_given_by_others() {
     let (app, _, delegation) = demo().await;
-    let path = format!("/api/v1/app/delegations/{delegation}/approve");
-    let (status, answer) = person(&app, "approver", "owner").post(&path, json!({})).await;
-    assert_eq!((status, &answer["error"]), (409, &json!("approver_not_eligible")), "{answer:#}");
+    let (status, answer) = person(&app, "approver", "owner").approve_delegation(&delegation).await;
+    assert_eq!((status, answer["error"].text()), (409, "approver_not_eligible"), "{answer:#}");
     assert!(answer["message"].as_str().unwrap().contains("you own the agent"), "{answer:#}");
-    assert_eq!(person(&app, "approver", "ann").post(&path, json!({})).await.0, 200);
+    assert_eq!(person(&app, "approver", "ann").approve_delegation(&delegation).await.0, 200);
 }

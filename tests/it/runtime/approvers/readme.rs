@@ -24,7 +24,7 @@ async fn the_approval_of_the_readme_works_as_pasted() {
     let payment = payment.trim_start_matches("ask '").trim_end_matches('\'');
     let mut request = asking(25_000.0, "DE");
     request["context"] = serde_json::from_str(payment).unwrap();
-    let (_, answer) = client.post("/api/v1/runtime/evaluate", request).await;
+    let (_, answer) = client.evaluate(request).await;
     let id = answer["approval_id"].as_str().unwrap().to_owned();
     // The request reads as the demonstration's tool declares.
     let title = &shown(&app, &id).await["presentation"]["title"];
@@ -73,7 +73,7 @@ async fn a_tenants_token_is_of_a_person_of_the_tenant() {
         app.client(&app.app.token(member, None).unwrap())
     };
     let (key, _) = key_of(&app, &member("admin")).await;
-    let (_, read) = member("admin").get(&format!("/api/v1/app/api-keys/{key}")).await;
+    let (_, read) = member("admin").get_api_key(&key).await;
     assert_eq!(read["api_key"]["created_by"], "admin@acme.example");
     assert!(app.app.token(Some((TENANT.into(), "owner".to_owned())), None).is_err());
 }

@@ -2,6 +2,7 @@
 //! connect the subjects.
 
 use super::*;
+use crate::support::{Answered, Members, Plain, SEAL_DECISION, new_policy, nothing, only};
 
 const ANN: &str = "ann@acme.example";
 
@@ -14,11 +15,14 @@ fn other(app: &TestApp, subject: &str, email: &str) -> Client {
 }
 
 async fn two_people(app: &TestApp) {
-    let policy = json!({"tenant_id": TENANT, "regime": "internal", "name": "Two people",
-        "cedar": "@id(\"four-eyes\")\n@reason(\"approval_threshold_breach\")\n\
+    let policy = new_policy(
+        "internal",
+        "@id(\"four-eyes\")\n@reason(\"approval_threshold_breach\")\n\
                   @decision(\"require_approval\")\n@approvals(\"2\")\n\
-                  forbid (principal, action, resource);\n"});
-    assert_eq!(app.owner().post("/api/v1/policies", policy).await.0, 201);
+                  forbid (principal, action, resource);\n",
+    )
+    .with("name", "Two people");
+    assert_eq!(app.owner().create_policy(policy).await.0, 201);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -31,10 +35,9 @@ async fn nobody_signs_twice_under_two_subjects() {
     refused(&again, &id, "you have acted on this already").await;
     approved(&person(&app, "admin", "bob"), &id).await;
     assert_eq!(claim(&agent, &id).await["decision"], "allow");
-    let path = format!("/api/v1/app/delegations/{delegation}/approve");
-    assert_eq!(ann.post(&path, json!({})).await.0, 200);
-    let (status, answer) = again.post(&path, json!({})).await;
-    assert_eq!((status, &answer["error"]), (409, &json!("approver_not_eligible")), "{answer:#}");
+    assert_eq!(ann.approve_delegation(&delegation).await.0, 200);
+    let (status, answer) = again.approve_delegation(&delegation).await;
+    assert_eq!((status, answer["error"].text()), (409, "approver_not_eligible"), "{answer:#}");
     // The same rule through a principal: one identity matches its subject, the other its address.
     let carol = json!({"external_subject": "c-1", "email": "carol@acme.example"});
     principal(&app, carol).await;
@@ -50,8 +53,7 @@ async fn principals_of_one_recorded_address_are_one_person() {
     let (app, agent, delegation) = demo().await;
     let first = json!({"external_subject": "e-1", "email": "eve@acme.example"});
     let first = principal(&app, first).await;
-    let second = json!({"external_subject": "e-2", "email": "Eve@ACME.example"});
-    principal(&app, second).await;
+    principal(&app, json!({"external_subject": "e-2", "email": "Eve@ACME.example"})).await;
     let (one, two) = (other(&app, "e-1", "old@work.example"), other(&app, "e-2", ""));
     // The key belongs to the first identity.
     let (_, key) = key_of(&app, &one).await;
@@ -60,18 +62,17 @@ async fn principals_of_one_recorded_address_are_one_person() {
     approved(&person(&app, "approver", "bob"), &id).await;
     assert_eq!(claim(&key, &id).await["decision"], "allow");
     // The delegation's standing approval needs two people.
-    let path = format!("/api/v1/app/delegations/{delegation}/approve");
-    assert_eq!(one.post(&path, json!({})).await.0, 200);
-    assert_eq!(two.post(&path, json!({})).await.0, 409);
+    assert_eq!(one.approve_delegation(&delegation).await.0, 200);
+    assert_eq!(two.approve_delegation(&delegation).await.0, 409);
     // The agent belongs to the first identity.
-    change(&app, AGENT, json!({"owner_principal_id": first})).await;
+    change(&app, AGENT, only("owner_principal_id", &first)).await;
     let id = held(&agent).await;
     refused(&two, &id, "you own the agent").await;
     two_people(&app).await;
-    let owner = principal(&app, json!({})).await;
-    change(&app, AGENT, json!({"owner_principal_id": owner})).await;
+    let owner = principal(&app, nothing()).await;
+    change(&app, AGENT, only("owner_principal_id", &owner)).await;
     let (status, given) = approve(&one, &id).await;
-    assert_eq!((status, &given["approval"]["state"]), (200, &json!("pending")), "{given:#}");
+    assert_eq!((status, given["approval"]["state"].text()), (200, "pending"), "{given:#}");
     refused(&two, &id, "you have acted on this already").await;
 }
 
@@ -81,30 +82,30 @@ async fn two_identities_of_one_person_count_once() {
     let (app, agent, delegation) = demo().await;
     let one = other(&app, "c-1", "c@work.example");
     let two = other(&app, "c-2", "carol@acme.example");
-    let path = format!("/api/v1/app/delegations/{delegation}/approve");
     for signs in [&one, &two] {
-        assert_eq!(signs.post(&path, json!({})).await.0, 200);
+        assert_eq!(signs.approve_delegation(&delegation).await.0, 200);
     }
-    let mut ask = asking(100.0, "DE");
-    ask["delegation_id"] = json!(delegation);
-    ask["action_risk_classification"] =
-        json!({"risk_tier": "minimal", "required_oversight_mode": "two_person"});
-    let (_, answer) = agent.post("/api/v1/runtime/evaluate", ask.clone()).await;
+    let ask = asking(100.0, "DE").with("delegation_id", &delegation).with(
+        "action_risk_classification",
+        json!({"risk_tier": "minimal", "required_oversight_mode": "two_person"}),
+    );
+    let (_, answer) = agent.evaluate(ask.clone()).await;
     assert_eq!(answer["decision"], "allow", "{answer:#}");
     two_people(&app).await;
     let id = held(&agent).await;
     assert_eq!(approve(&one, &id).await.0, 200);
     approved(&two, &id).await;
-    let carol = json!({"external_subject": "c-1", "email": "carol@acme.example"});
-    principal(&app, carol).await;
+    principal(&app, json!({"external_subject": "c-1", "email": "carol@acme.example"})).await;
     assert_eq!(shown(&app, &id).await["would_be"]["decision"], "require_approval");
     assert_eq!(claim(&agent, &id).await["decision"], "require_approval");
-    let policy = app.owner().get(&format!("/api/v1/policies?tenant_id={TENANT}")).await.1;
+    let policy = app.owner().list_policies(&format!("tenant_id={TENANT}")).await.1;
     let mut policies = policy["policies"].as_array().unwrap().iter();
     let two = policies.find(|policy| policy["name"] == "Two people").unwrap();
-    let path = format!("/api/v1/policies/{}", two["id"].as_str().unwrap());
-    assert_eq!(app.owner().patch(&path, json!({"state": "retired"})).await.0, 200);
-    let (_, answer) = agent.post("/api/v1/runtime/evaluate", ask).await;
+    assert_eq!(
+        app.owner().update_policy(two["id"].as_str().unwrap(), only("state", "retired")).await.0,
+        200
+    );
+    let (_, answer) = agent.evaluate(ask).await;
     assert_eq!(answer["decision"], "require_approval", "{answer:#}");
 }
 
@@ -134,10 +135,9 @@ async fn a_key_stands_for_its_people_under_every_subject() {
     let path = format!("/api/v1/app/api-keys/{key}/rotate");
     for rotates in ["bob", "cy"] {
         let rotates = person(&app, "admin", rotates);
-        let (status, rotated) = rotates.post(&path, json!({"overlap_seconds": 0})).await;
-        assert_eq!(status, 200, "{rotated:#}");
+        rotates.post(&path, only("overlap_seconds", 0)).await.assert_status(200);
     }
-    let (_, rotated) = person(&app, "admin", "cy").post(&path, json!({})).await;
+    let (_, rotated) = person(&app, "admin", "cy").post(&path, nothing()).await;
     let keys = app.client(rotated["secret"].as_str().unwrap());
     let id = held(&keys).await;
     for (subject, address) in
@@ -167,8 +167,8 @@ async fn addresses_of_askers_are_shown_to_nobody() {
     let admin = person(&app, "admin", "any");
     let reader = app.api_key(TENANT, &["evidence:write", "evidence:read", "runtime:read"]).await;
     let reader = app.client(&reader);
-    let pack = json!({"decision_id": decision});
-    let sealed = reader.text("POST", "/v1/evidence/seal", Some(pack)).await;
+    let pack = only("decision_id", &decision);
+    let sealed = reader.text("POST", SEAL_DECISION, Some(pack)).await;
     assert_eq!(sealed.0, 200, "{sealed:?}");
     for (client, path) in [
         (&admin, format!("/api/v1/app/approvals/{id}")),

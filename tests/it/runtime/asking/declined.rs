@@ -7,12 +7,12 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::{
-    EVALUATE, TENANT, act, answered, approved, approver, asked, asking, citing, decline, demo,
-    held, read, requests, set,
+    TENANT, act, answered, approved, approver, asked, asking, citing, decline, demo, held, read,
+    requests, set,
 };
 use crate::{
     evidence::golden,
-    support::{Client, TestApp, Wishes},
+    support::{Client, Members, Plain, TestApp, Wishes, new_policy, new_principal, nothing, only},
 };
 
 const POLICIES: &str = "/api/v1/policies";
@@ -24,7 +24,7 @@ fn is_denied(answer: &Value) {
 }
 
 async fn reopen(client: &Client, id: &str) -> (u16, Value) {
-    act(client, id, "reopen", json!({"reason": "the invoice was found"})).await
+    act(client, id, "reopen", only("reason", "the invoice was found")).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -32,7 +32,7 @@ async fn a_declined_question_is_denied_until_it_is_reopened() {
     let (app, client, _) = demo().await;
     let ask = asking(25_000.0, "DE");
     let id = held(&client, &ask).await;
-    let declined = decline(&app, &id, json!({})).await;
+    let declined = decline(&app, &id, nothing()).await;
     assert!(declined["declined_until"].is_string(), "{declined:#}");
     is_denied(&asked(&client, &ask).await);
     // The decline also applies if the request cites it,
@@ -47,14 +47,12 @@ async fn a_declined_question_is_denied_until_it_is_reopened() {
         json!({"action_risk_classification": {}}),
         json!({"action_risk_classification": {"risk_tier": null}, "action_declaration": null}),
     ] {
-        let mut padded = ask.clone();
-        padded.as_object_mut().unwrap().extend(empty.as_object().unwrap().clone());
+        let padded = ask.clone().and(&empty);
         is_denied(&asked(&client, &padded).await);
     }
     assert!(requests(&app, "pending").await.is_empty());
     // The explanation names the approval, but suggests no change that would avoid it.
-    let mut explained = ask.clone();
-    explained["explain"] = json!(true);
+    let explained = ask.clone().with("explain", true);
     let answer = asked(&client, &explained).await;
     is_denied(&answer);
     let finding = &answer["trace"][3]["findings"][0];
@@ -64,32 +62,32 @@ async fn a_declined_question_is_denied_until_it_is_reopened() {
     let changed = held(&client, &asking(25_001.0, "DE")).await;
     let shown = read(&approver(&app), &changed).await;
     let before = &shown["declined_before"][0];
-    assert_eq!((&before["id"], &before["state"]), (&json!(id), &json!("declined")), "{shown:#}");
+    assert_eq!((&before["id"], before["state"].text()), (&json!(id), "declined"), "{shown:#}");
     assert_eq!(before["reason"], "no such invoice");
     assert_eq!(shown["earlier"], json!([]));
-    let (_, listed) = approver(&app).get("/api/v1/app/approvals?state=pending").await;
+    let (_, listed) = approver(&app).list_approvals("state=pending").await;
     assert_eq!(
         listed["approvals"][0]["declined_before"],
         json!([]),
         "only on the read by id: {listed:#}"
     );
     let (status, reopened) = reopen(&approver(&app), &id).await;
-    assert_eq!((status, &reopened["state"]), (200, &json!("declined")), "{reopened:#}");
+    assert_eq!((status, reopened["state"].text()), (200, "declined"), "{reopened:#}");
     assert_eq!(reopened["declined_until"], Value::Null);
     assert!(reopened["reopened_at"].is_string(), "{reopened:#}");
     let last = reopened["acts"].as_array().unwrap().last().unwrap();
     let said: Value = serde_json::from_str(last["record"].as_str().unwrap()).unwrap();
-    assert_eq!((&last["verdict"], &said["verdict"]), (&json!("reopen"), &json!("reopen")));
+    assert_eq!((last["verdict"].text(), said["verdict"].text()), ("reopen", "reopen"));
     assert_eq!((&said["about"], &said["question"]), (&json!(id), &reopened["request_digest"]));
     let next = held(&client, &ask).await;
     assert_ne!(next, id);
     let earlier = &read(&approver(&app), &next).await["earlier"];
-    assert_eq!((&earlier[0]["id"], &earlier[0]["state"]), (&json!(id), &json!("declined")));
+    assert_eq!((&earlier[0]["id"], earlier[0]["state"].text()), (&json!(id), "declined"));
     assert_eq!(earlier[0]["at"], declined["declined_at"], "not when it was reopened");
     let (status, twice) = reopen(&approver(&app), &id).await;
-    assert_eq!((status, &twice["error"]), (409, &json!("transition_not_allowed")), "{twice:#}");
+    assert_eq!((status, twice["error"].text()), (409, "transition_not_allowed"), "{twice:#}");
     let (status, early) = reopen(&approver(&app), &next).await;
-    assert_eq!((status, &early["error"]), (409, &json!("transition_not_allowed")), "{early:#}");
+    assert_eq!((status, early["error"].text()), (409, "transition_not_allowed"), "{early:#}");
     golden::every_kind_replays(&app).await;
 }
 
@@ -98,19 +96,17 @@ async fn a_declined_question_is_denied_until_it_is_reopened() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_asking_side_does_not_reopen() {
     let (app, client, _) = demo().await;
-    set(&app, json!({"self_approval": true})).await;
-    let person = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Boss",
-                        "external_subject": "dev|boss@example.org"});
-    let (_, made) = app.owner().post("/api/v1/principals", person).await;
-    let owned = json!({"owner_principal_id": made["principal"]["id"]});
-    let agent = "/api/v1/principals/svc:agent:acme:invoice-bot";
-    assert_eq!(app.owner().patch(agent, owned).await.0, 200);
+    set(&app, only("self_approval", true)).await;
+    let person = new_principal("human", "Boss").with("external_subject", "dev|boss@example.org");
+    let (_, made) = app.owner().create_principal(person).await;
+    let owned = only("owner_principal_id", &made["principal"]["id"]);
+    assert_eq!(app.owner().update_principal("svc:agent:acme:invoice-bot", owned).await.0, 200);
     let ask = asking(25_000.0, "DE");
     let id = held(&client, &ask).await;
-    decline(&app, &id, json!({})).await;
+    decline(&app, &id, nothing()).await;
     let boss = app.person(TENANT, "approver", "boss@example.org");
     let (status, refused) = reopen(&boss, &id).await;
-    assert_eq!((status, &refused["error"]), (409, &json!("approver_not_eligible")), "{refused:#}");
+    assert_eq!((status, refused["error"].text()), (409, "approver_not_eligible"), "{refused:#}");
     let auditor = app.person(TENANT, "auditor", "amy@example.org");
     for who in [&client, &auditor] {
         assert_eq!(reopen(who, &id).await.0, 403);
@@ -133,13 +129,13 @@ async fn a_decline_lasts_as_long_as_tenant_and_person_say() {
         (json!(86_400), json!(60), false),
         (json!(null), json!(null), false),
     ] {
-        set(&app, json!({"declined_for_seconds": 86_400})).await;
+        set(&app, only("declined_for_seconds", 86_400)).await;
         let amount =
             25_000.0 + f64::from(u32::try_from(requests(&app, "declined").await.len()).unwrap());
         let ask = asking(amount, "DE");
         let id = held(&client, &ask).await;
-        decline(&app, &id, json!({"for_seconds": for_seconds})).await;
-        set(&app, json!({"declined_for_seconds": setting})).await;
+        decline(&app, &id, only("for_seconds", &for_seconds)).await;
+        set(&app, only("declined_for_seconds", &setting)).await;
         let shown = read(&approver(&app), &id).await;
         assert_eq!(shown["declined_until"].is_null(), is_over, "{setting} {for_seconds} {shown:#}");
         if is_over {
@@ -159,18 +155,17 @@ async fn a_decline_lasts_as_long_as_tenant_and_person_say() {
     let invalid = json!({"reason": "no", "for_seconds": 86_401});
     let id = held(&client, &asking(30_000.0, "DE")).await;
     assert_eq!(act(&approver(&app), &id, "decline", invalid).await.0, 400);
-    let (status, _) =
-        app.owner().patch("/api/v1/tenants/acme", json!({"declined_for_seconds": -1})).await;
+    let (status, _) = app.owner().update_tenant("acme", only("declined_for_seconds", -1)).await;
     assert_eq!(status, 400);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_approval_request_that_waits_shortly_is_denied_shortly() {
     let (app, client, _) = demo().await;
-    set(&app, json!({"approval_ttl_seconds": 60})).await;
+    set(&app, only("approval_ttl_seconds", 60)).await;
     let ask = asking(25_000.0, "DE");
     let id = held(&client, &ask).await;
-    decline(&app, &id, json!({})).await;
+    decline(&app, &id, nothing()).await;
     is_denied(&asked(&client, &ask).await);
     let past = format!(
         "UPDATE approvals SET declined_at = declined_at - interval '61 s' WHERE id = '{id}'"
@@ -184,18 +179,18 @@ async fn a_decline_takes_the_place_of_nothing_but_a_hold() {
     let (app, client, _) = demo().await;
     let ask = asking(25_000.0, "DE");
     let id = held(&client, &ask).await;
-    decline(&app, &id, json!({})).await;
+    decline(&app, &id, nothing()).await;
     // The decline does not change denials for other reasons.
-    let forbid = json!({"tenant_id": TENANT, "regime": "internal", "name": "No",
-                        "cedar": "@id(\"no\")\nforbid (principal, action, resource);\n"});
-    let (_, made) = app.owner().post(POLICIES, forbid).await;
+    let forbid = new_policy("internal", "@id(\"no\")\nforbid (principal, action, resource);\n")
+        .with("name", "No");
+    let (_, made) = app.owner().create_policy(forbid).await;
     let no = made["policy"]["id"].as_str().unwrap().to_owned();
     assert_eq!(asked(&client, &ask).await["reason_code"], "policy_denied");
-    let retired = json!({"state": "retired"});
+    let retired = only("state", "retired");
     assert_eq!(app.owner().patch(&format!("{POLICIES}/{no}"), retired.clone()).await.0, 200);
     is_denied(&asked(&client, &ask).await);
     // Without a policy that holds the action, the request is allowed despite the decline.
-    let (_, policies) = app.owner().get(POLICIES).await;
+    let (_, policies) = app.owner().list_policies("").await;
     for policy in policies["policies"].as_array().unwrap() {
         let path = format!("{POLICIES}/{}", policy["id"].as_str().unwrap());
         if policy["state"] == "active" {
@@ -211,28 +206,28 @@ async fn a_simulation_names_it_and_a_dry_run_ignores_it() {
     let (app, client, _) = demo().await;
     let ask = asking(25_000.0, "DE");
     let id = held(&client, &ask).await;
-    decline(&app, &id, json!({})).await;
+    decline(&app, &id, nothing()).await;
     let denied = asked(&client, &ask).await;
     is_denied(&denied);
-    let (_, simulated) = client.post("/v1/decisions:simulate", json!({"request": ask})).await;
+    let (_, simulated) = client.simulate_decision(only("request", &ask)).await;
     assert_eq!(simulated["reason_code"], "approval_declined", "{simulated:#}");
     let finding = &simulated["stages"][3]["findings"][0];
     assert_eq!(finding["check"], json!(format!("approval {id}")), "{simulated:#}");
     let changed = json!({"request": ask, "changes": {"amount": 25_001}});
-    let (_, simulated) = client.post("/v1/decisions:simulate", changed).await;
+    let (_, simulated) = client.simulate_decision(changed).await;
     assert_eq!(simulated["decision"], "require_approval", "{simulated:#}");
     let assumed = json!({"request": ask, "changes": {"approved": true}});
-    let (_, simulated) = client.post("/v1/decisions:simulate", assumed).await;
+    let (_, simulated) = client.simulate_decision(assumed).await;
     assert_eq!(simulated["reason_code"], "permission_granted", "{simulated:#}");
     let recorded = json!({"decision_id": denied["decision_id"], "against": "recorded"});
-    let (_, simulated) = client.post("/v1/decisions:simulate", recorded).await;
+    let (_, simulated) = client.simulate_decision(recorded).await;
     assert_eq!(simulated["would_change"], false, "{simulated:#}");
     let impact = json!({"tenant_id": TENANT, "candidate_policies": [
         {"cedar": "@id(\"none\")\n@obligation(\"a\")\npermit (principal, action, resource);\n"}]});
-    let (_, impact) = app.owner().post("/api/v1/policies:impact", impact).await;
+    let (_, impact) = app.owner().impact_policies(impact).await;
     assert_eq!(
-        (&impact["unreadable"], &impact["changed_total"]),
-        (&json!(0), &json!(0)),
+        (impact["unreadable"].number(), impact["changed_total"].number()),
+        (0, 0),
         "{impact:#}"
     );
 }
@@ -244,7 +239,7 @@ async fn the_decline_is_sealed_where_it_decides() {
     let ask = asking(25_000.0, "DE");
     let first = asked(&client, &ask).await;
     let id = first["approval_id"].as_str().unwrap();
-    decline(&app, id, json!({})).await;
+    decline(&app, id, nothing()).await;
     let denied = asked(&client, &ask).await;
     for (answer, sealed) in [(&first, false), (&denied, true)] {
         let facts = own_facts(&app, answer["decision_id"].as_str().unwrap()).await;
@@ -252,8 +247,8 @@ async fn the_decline_is_sealed_where_it_decides() {
         assert_eq!(facts.get("declined").is_some(), sealed, "{facts:#}");
         assert_eq!(facts.get("open_requests"), None, "{facts:#}");
     }
-    let path = format!("/api/v1/decisions/{}", denied["decision_id"].as_str().unwrap());
-    let (_, inspected) = app.owner().get(&path).await;
+    let (_, inspected) =
+        app.owner().inspect_decision(denied["decision_id"].as_str().unwrap()).await;
     let trace = &inspected["decision"]["trace"][3];
     assert_eq!(trace["reason_code"], "approval_declined", "decided again: {inspected:#}");
 }
@@ -307,7 +302,7 @@ async fn no_request_is_open_after_its_question_was_declined() {
         let ask = asking(25_000.0 + f64::from(round), "DE");
         let id = held(&client, &ask).await;
         let calls = (0..8).map(|n| answered(if n % 2 == 0 { &client } else { &there }, &ask));
-        let (_, answers) = tokio::join!(decline(&app, &id, json!({})), join_all(calls));
+        let (_, answers) = tokio::join!(decline(&app, &id, nothing()), join_all(calls));
         for answer in &answers {
             let waits = answer["approval_id"] == json!(id);
             assert!(waits || answer["reason_code"] == "approval_declined", "{answer:#}");
@@ -322,10 +317,10 @@ async fn a_denial_under_a_key_is_repeated_verbatim() {
     let (app, client, _) = demo().await;
     let ask = asking(25_000.0, "DE");
     let id = held(&client, &ask).await;
-    decline(&app, &id, json!({})).await;
+    decline(&app, &id, nothing()).await;
     let keyed = async || {
         let key = [("idempotency-key", "invoice-7")];
-        client.call("POST", EVALUATE, Some(ask.clone()), &key).await
+        client.evaluate_with(ask.clone(), &key).await
     };
     let (status, first) = keyed().await;
     assert_eq!(status, 200);

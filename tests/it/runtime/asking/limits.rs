@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 use super::{
     TENANT, act, answered, approver, asked, asking, decline, demo, held, read, requests, set,
 };
-use crate::{evidence::golden, support::Wishes};
+use crate::{
+    evidence::golden,
+    support::{Members, Wishes, nothing, only},
+};
 
 const LIMIT: &str = "approval_limit_reached";
 
@@ -17,8 +20,7 @@ async fn beyond_the_limit_nothing_is_opened() {
     let first = held(&client, &asking(25_001.0, "DE")).await;
     held(&client, &asking(25_002.0, "DE")).await;
     for n in 0..4 {
-        let mut ask = asking(25_010.0 + f64::from(n), "DE");
-        ask["explain"] = json!(true);
+        let ask = asking(25_010.0 + f64::from(n), "DE").with("explain", true);
         let denied = asked(&client, &ask).await;
         let found = (&denied["decision"], &denied["reason_code"], &denied["approval_id"]);
         assert_eq!(found, (&json!("deny"), &json!(LIMIT), &Value::Null), "{denied:#}");
@@ -26,8 +28,8 @@ async fn beyond_the_limit_nothing_is_opened() {
         let finding = &denied["trace"][3]["findings"][0]["detail"];
         assert!(finding.as_str().unwrap().starts_with("2 requests"), "{denied:#}");
         // The denial is recorded like any other, and a replay gives the same decision.
-        let path = format!("/api/v1/decisions/{}", denied["decision_id"].as_str().unwrap());
-        let (_, inspected) = app.owner().get(&path).await;
+        let (_, inspected) =
+            app.owner().inspect_decision(denied["decision_id"].as_str().unwrap()).await;
         assert_eq!(inspected["decision"]["trace"][3]["reason_code"], LIMIT, "{inspected:#}");
     }
     assert_eq!(requests(&app, "pending").await.len(), 2);
@@ -36,7 +38,7 @@ async fn beyond_the_limit_nothing_is_opened() {
     assert_eq!(asked(&client, &asking(1.0, "DE")).await["decision"], "allow");
     // Admins get one notification.
     let admin = app.person(TENANT, "admin", "amy@example.org");
-    let (_, told) = admin.get("/api/v1/app/notifications").await;
+    let (_, told) = admin.list_notifications("").await;
     let told: Vec<_> = told["notifications"]
         .as_array()
         .unwrap()
@@ -49,17 +51,16 @@ async fn beyond_the_limit_nothing_is_opened() {
         told[0]["data"],
         json!({"principal_id": "svc:agent:acme:invoice-bot", "pending": 2})
     );
-    let (_, others) = approver(&app).get("/api/v1/app/notifications").await;
+    let (_, others) = approver(&app).list_notifications("").await;
     assert!(!others.to_string().contains("limit_reached"), "{others:#}");
     // Each approval that ends makes room for another.
-    decline(&app, &first, json!({})).await;
+    decline(&app, &first, nothing()).await;
     let third = held(&client, &asking(25_010.0, "DE")).await;
     assert_eq!(asked(&client, &asking(25_011.0, "DE")).await["reason_code"], LIMIT);
-    let cancel = format!("/v1/approvals/{third}/cancel");
-    assert_eq!(client.post(&cancel, json!({})).await.0, 200);
+    assert_eq!(client.cancel_approval(&third).await.0, 200);
     held(&client, &asking(25_011.0, "DE")).await;
     // Another agent's open requests are counted separately.
-    set(&app, json!({"open_requests_per_agent": 3})).await;
+    set(&app, only("open_requests_per_agent", 3)).await;
     held(&client, &asking(25_012.0, "DE")).await;
     assert_eq!(read(&approver(&app), &third).await["void_reason"], "cancelled by the requester");
     golden::every_kind_replays(&app).await;
@@ -69,11 +70,11 @@ async fn beyond_the_limit_nothing_is_opened() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn two_nodes_together_open_no_more() {
     let (app, client, _) = demo().await;
-    set(&app, json!({"open_requests_per_agent": 5})).await;
+    set(&app, only("open_requests_per_agent", 5)).await;
     let beside = app.beside(Wishes::default()).await;
     let other = beside.client(&app.api_key(TENANT, &["runtime:read", "runtime:write"]).await);
     // The second node reads the new key a moment later.
-    while other.get("/v1/approvals").await.0 == 401 {
+    while other.list_asked_approvals("").await.0 == 401 {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
     let asks: Vec<_> = (0..24).map(|n| asking(25_000.0 + f64::from(n), "DE")).collect();
@@ -87,7 +88,7 @@ async fn two_nodes_together_open_no_more() {
     assert_eq!((holds, limited), (5, 19), "{answers:#?}");
     assert_eq!(requests(&app, "pending").await.len(), 5);
     for id in requests(&app, "pending").await {
-        assert_eq!(act(&approver(&app), &id, "approve", json!({})).await.0, 200);
+        assert_eq!(act(&approver(&app), &id, "approve", nothing()).await.0, 200);
     }
     // Approved requests do not count as pending.
     held(&client, &asking(26_000.0, "DE")).await;
@@ -97,10 +98,10 @@ async fn two_nodes_together_open_no_more() {
 async fn the_limit_is_validated() {
     let (app, ..) = demo().await;
     for most in [json!(0), json!(-1), json!(100_001), json!("5")] {
-        let body = json!({"open_requests_per_agent": most});
-        assert_eq!(app.owner().patch("/api/v1/tenants/acme", body).await.0, 400, "{most}");
+        let body = only("open_requests_per_agent", &most);
+        assert_eq!(app.owner().update_tenant("acme", body).await.0, 400, "{most}");
     }
     let (_, cleared) =
-        app.owner().patch("/api/v1/tenants/acme", json!({"open_requests_per_agent": null})).await;
+        app.owner().update_tenant("acme", only("open_requests_per_agent", Value::Null)).await;
     assert_eq!(cleared["tenant"]["open_requests_per_agent"], 500, "{cleared:#}");
 }

@@ -5,10 +5,11 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::{
-    EVALUATE, TENANT, act, approved, approver, asked, asking, citing, demo, held, read, requests,
-    set,
+    TENANT, act, approved, approver, asked, asking, citing, demo, held, read, requests, set,
 };
-use crate::support::{Client, Wishes, evaluate};
+use crate::support::{
+    Answered, Client, Members, Plain, Wishes, evaluate, new_tenant, nothing, only,
+};
 
 const CITES: &str = "cite_ready_approval";
 /// Holds every payment for two approvers.
@@ -20,19 +21,18 @@ async fn a_new_tenant_uses_what_is_ready_and_others_choose() {
     let (app, client, _) = demo().await;
     let owner = app.owner();
     for (slug, body, uses) in [
-        ("new", json!({}), true),
+        ("new", nothing(), true),
         ("no", json!({CITES: false}), false),
         ("yes", json!({CITES: true}), true),
     ] {
-        let mut tenant = json!({"name": slug, "slug": slug});
-        tenant.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
-        let (status, made) = owner.post("/api/v1/tenants", tenant).await;
+        let tenant = new_tenant(slug, slug).and(&body);
+        let (status, made) = owner.create_tenant(tenant).await;
         assert_eq!((status, &made["tenant"][CITES]), (201, &json!(uses)), "{made:#}");
         assert_eq!(made["tenant"]["open_requests_per_agent"], 500, "{made:#}");
     }
     // If a tenant's setting is off, other changes do not turn it on.
     app.database.run("UPDATE tenants SET cite_ready_approval = false WHERE slug = 'new'").await;
-    let (_, kept) = owner.patch("/api/v1/tenants/new", json!({"notes": "old"})).await;
+    let (_, kept) = owner.update_tenant("new", only("notes", "old")).await;
     assert_eq!(kept["tenant"][CITES], false, "{kept:#}");
     // The demonstration's tenant is new and therefore has the setting on.
     let ask = asking(25_000.0, "DE");
@@ -52,18 +52,18 @@ async fn a_hold_names_what_is_ready() {
     let id = approved(&app, &client, &ask).await;
     let names = |answer: &Value| {
         assert_eq!(answer["decision"], "require_approval", "{answer:#}");
-        assert_eq!(answer["ready_approval_id"], json!(id), "{answer:#}");
-        assert_eq!(answer["approval_id"], json!(id), "{answer:#}");
+        assert_eq!(answer["ready_approval_id"], id, "{answer:#}");
+        assert_eq!(answer["approval_id"], id, "{answer:#}");
     };
     names(&asked(&client, &ask).await);
     let authorize = json!({
         "actor": {"entity_id": ask["subject"]}, "action": ask["action"], "purpose": ask["purpose"],
         "context": ask["context"],
     });
-    names(&client.post("/v1/runtime/authorize", authorize).await.1);
-    names(&client.post("/v1/decisions/evaluate", ask.clone()).await.1);
+    names(&client.authorize(authorize).await.1);
+    names(&client.evaluate_decision(ask.clone()).await.1);
     let batch = json!({"requests": [ask, ask, citing(&ask, "svc:approval:0")]});
-    let (_, batch) = client.post("/v1/decisions:batchEvaluate", batch).await;
+    let (_, batch) = client.batch_evaluate(batch).await;
     for result in batch["results"].as_array().unwrap() {
         names(&result["answer"]);
     }
@@ -77,8 +77,10 @@ async fn a_hold_names_what_is_ready() {
     assert!(requests(&app, "pending").await.is_empty());
     // The held decision shows its approval's state like any other.
     let last = asked(&client, &ask).await;
-    let path = format!("/v1/decisions/{}", last["decision_id"].as_str().unwrap());
-    assert_eq!(client.get(&path).await.1["approval_state"], "approved");
+    assert_eq!(
+        client.get_decision(last["decision_id"].as_str().unwrap()).await.1["approval_state"],
+        "approved"
+    );
     assert_eq!(asked(&client, &citing(&ask, &id)).await["decision"], "allow");
     // The approval is used. The next request opens a new approval, which lists the first one.
     let next = asked(&client, &ask).await;
@@ -88,7 +90,7 @@ async fn a_hold_names_what_is_ready() {
     );
     let shown = read(&approver(&app), next["approval_id"].as_str().unwrap()).await;
     let earlier = &shown["earlier"][0];
-    assert_eq!((&earlier["id"], &earlier["state"]), (&json!(id), &json!("used")), "{shown:#}");
+    assert_eq!((earlier["id"].text(), earlier["state"].text()), (id.as_str(), "used"), "{shown:#}");
 }
 
 /// An approval requested with another credential of
@@ -102,9 +104,9 @@ async fn what_is_ready_for_another_credential_is_not_named() {
     let other = app.client(&app.api_key(TENANT, &["runtime:write"]).await);
     let answer = asked(&other, &ask).await;
     assert_eq!(answer["ready_approval_id"], Value::Null, "{answer:#}");
-    assert_ne!(answer["approval_id"], json!(id));
+    assert_ne!(answer["approval_id"], id);
     // The first credential's approval is still ready, although the other credential's is pending.
-    assert_eq!(asked(&client, &ask).await["ready_approval_id"], json!(id));
+    assert_eq!(asked(&client, &ask).await["ready_approval_id"], id);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -116,13 +118,13 @@ async fn one_that_no_longer_suffices_is_void_when_the_next_is_opened() {
         let id = approved(&app, &client, &ask).await;
         let policy =
             json!({"tenant_id": TENANT, "regime": "internal", "name": "Two", "cedar": TWO});
-        assert_eq!(app.owner().post("/api/v1/policies", policy).await.0, 201);
+        assert_eq!(app.owner().create_policy(policy).await.0, 201);
         assert_eq!(read(&approver(&app), &id).await["state"], "approved");
         // The result is the same whether or not the request cites the approval.
         let next = asked(&client, &if cites { ask.clone() } else { citing(&ask, &id) }).await;
         assert_eq!(next["decision"], "require_approval", "{next:#}");
         assert_eq!(next["ready_approval_id"], Value::Null, "{next:#}");
-        assert_ne!(next["approval_id"], json!(id));
+        assert_ne!(next["approval_id"], id);
         let void = read(&approver(&app), &id).await;
         assert_eq!(void["state"], "void", "{void:#}");
         let reason = void["void_reason"].as_str().unwrap();
@@ -148,7 +150,7 @@ async fn asking_and_approving_at_once_opens_one_request() {
             async move { asked(&node, &ask).await }
         };
         let asks = join_all([on(&client), on(&there), on(&client), on(&there), on(&there)]);
-        let (answers, (status, _)) = tokio::join!(asks, act(&ann, &id, "approve", json!({})));
+        let (answers, (status, _)) = tokio::join!(asks, act(&ann, &id, "approve", nothing()));
         assert_eq!(status, 200);
         for answer in &answers {
             assert_eq!(answer["approval_id"], json!(id), "{answers:#?}");
@@ -161,17 +163,16 @@ async fn asking_and_approving_at_once_opens_one_request() {
 async fn a_batch_with_equal_questions_has_one_request_and_one_allow() {
     let (app, client, _) = demo().await;
     let ask = asking(25_000.0, "DE");
-    let batch = json!({"requests": vec![ask.clone(); 6]});
+    let batch = only("requests", vec![ask.clone(); 6]);
     let call = async || {
-        let (status, answer) = client.post("/v1/decisions:batchEvaluate", batch.clone()).await;
-        assert_eq!(status, 200, "{answer:#}");
+        let answer = client.batch_evaluate(batch.clone()).await.assert_status(200);
         let results = answer["results"].as_array().unwrap().clone();
         results.into_iter().map(|result| result["answer"].clone()).collect::<Vec<_>>()
     };
     let first = call().await;
     let id = first[0]["approval_id"].as_str().unwrap();
     assert!(first.iter().all(|answer| answer["approval_id"] == json!(id)), "{first:#?}");
-    assert_eq!(act(&approver(&app), id, "approve", json!({})).await.1["state"], "approved");
+    assert_eq!(act(&approver(&app), id, "approve", nothing()).await.1["state"], "approved");
     let second = call().await;
     let allowed =
         second.iter().filter(|answer| answer["decision"] == "allow_with_constraints").count();
@@ -191,18 +192,18 @@ async fn the_state_of_what_is_cited_is_in_every_answer() {
     };
     let ann = approver(&app);
     let cited = async |ask: &Value, id: &str| {
-        let (status, answer) = client.post(EVALUATE, citing(ask, id)).await;
-        assert_eq!((status, &answer["cited_approval"]["id"]), (200, &json!(id)), "{answer:#}");
+        let (status, answer) = client.evaluate(citing(ask, id)).await;
+        assert_eq!((status, answer["cited_approval"]["id"].text()), (200, id), "{answer:#}");
         answer["cited_approval"]["state"].as_str().unwrap().to_owned()
     };
     let ask = question();
     let pending = held(&client, &ask).await;
     assert_eq!(cited(&ask, &pending).await, "pending");
-    super::decline(&app, &pending, json!({})).await;
+    super::decline(&app, &pending, nothing()).await;
     assert_eq!(cited(&ask, &pending).await, "declined");
     let ask = question();
     let void = approved(&app, &client, &ask).await;
-    assert_eq!(act(&ann, &void, "withdraw", json!({"reason": "no"})).await.0, 200);
+    assert_eq!(act(&ann, &void, "withdraw", only("reason", "no")).await.0, 200);
     assert_eq!(cited(&ask, &void).await, "void");
     let ask = question();
     let used = approved(&app, &client, &ask).await;
@@ -221,7 +222,6 @@ async fn the_state_of_what_is_cited_is_in_every_answer() {
     assert_eq!(cited(&ask, &late).await, "expired");
     assert_eq!(asked(&client, &ask).await["cited_approval"], Value::Null);
     // Another agent's approval is reported as unknown.
-    let mut other = question();
-    other["subject"] = json!("svc:agent:acme:support-bot");
+    let other = question().with("subject", "svc:agent:acme:support-bot");
     assert_eq!(cited(&other, &used).await, "unknown");
 }

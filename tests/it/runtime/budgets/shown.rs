@@ -5,8 +5,10 @@ use authority_process::clock::Clock;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::*;
+use crate::support::{
+    AGENT, Answered, EVALUATE, EVALUATE_DECISION, Members, SIMULATE_DECISION, new_uses, only,
+};
 
-const AGENT: &str = "svc:agent:acme:invoice-bot";
 const DAY: i64 = 86_400;
 const WEEK: i64 = 7 * DAY;
 
@@ -46,26 +48,25 @@ async fn a_refusal_shows_what_is_left_and_when_it_resets() {
                         "max_total_amount": {"amount": "100", "window_seconds": DAY}});
     let lent = lent(&app, &delegation, bounds).await;
     let ask = under(&lent, 60.0);
-    let (_, allowed) = client.post("/api/v1/runtime/evaluate", ask.clone()).await;
+    let (_, allowed) = client.evaluate(ask.clone()).await;
     assert_eq!(allowed["decision"], "allow", "{allowed:#}");
     assert_eq!(allowed["exceeded_budgets"], json!([]));
     // A report of a failed action gives nothing back.
-    let report = format!("/v1/decisions/{}:report", allowed["decision_id"].as_str().unwrap());
-    let (status, reported) = client.post(&report, json!({"outcome": "failed"})).await;
-    assert_eq!(status, 200, "{reported:#}");
+    client
+        .report_decision(allowed["decision_id"].as_str().unwrap(), only("outcome", "failed"))
+        .await
+        .assert_status(200);
     let wanted = [uses(&lent, 1, 1, WEEK), total(&lent, ["100.00", "60.00", "40.00"])];
-    for (path, body) in [
-        ("/api/v1/runtime/evaluate", &ask),
-        ("/v1/decisions/evaluate", &ask),
-        ("/v1/decisions:simulate", &json!({"request": ask})),
-    ] {
+    for (path, body) in
+        [(EVALUATE, &ask), (EVALUATE_DECISION, &ask), (SIMULATE_DECISION, &only("request", &ask))]
+    {
         let (status, refused) = client.post(path, body.clone()).await;
         let found = (status, &refused["reason_code"]);
         assert_eq!(found, (200, &json!("constraint_exceeded")), "{path}: {refused:#}");
         assert_eq!(all(&refused["exceeded_budgets"]), wanted, "{path}: {refused:#}");
     }
     // A refusal for another bound names no budget.
-    let (_, refused) = client.post("/api/v1/runtime/evaluate", asking(60_000.0, "DE")).await;
+    let (_, refused) = client.evaluate(asking(60_000.0, "DE")).await;
     assert_eq!(refused["reason_code"], "constraint_exceeded", "{refused:#}");
     assert_eq!(refused["exceeded_budgets"], json!([]));
 }
@@ -75,11 +76,10 @@ async fn an_explanation_has_the_budget_as_fields_and_the_time_to_ask_again() {
     let (app, client, delegation) = demo().await;
     let bounds = json!({"max_uses": {"count": 1, "window_seconds": WEEK}});
     let lent = lent(&app, &delegation, bounds).await;
-    let mut ask = under(&lent, 60.0);
-    ask["explain"] = json!(true);
-    let (_, allowed) = client.post("/api/v1/runtime/evaluate", ask.clone()).await;
+    let ask = under(&lent, 60.0).with("explain", true);
+    let (_, allowed) = client.evaluate(ask.clone()).await;
     assert_eq!(allowed["decision"], "allow", "{allowed:#}");
-    let (_, refused) = client.post("/api/v1/runtime/evaluate", ask.clone()).await;
+    let (_, refused) = client.evaluate(ask.clone()).await;
     let finding = &refused["trace"][0]["findings"][0];
     let exceeded = &finding["exceeded"][0];
     let fields = ["bound", "holder", "limit", "asked", "currency"].map(|name| &exceeded[name]);
@@ -90,16 +90,14 @@ async fn an_explanation_has_the_budget_as_fields_and_the_time_to_ask_again() {
     assert!(finding["detail"].as_str().unwrap().ends_with(&format!("; resets at {resets_at}")));
     // Another delegation of the agent permits it now. Without one, the agent can only wait.
     assert_eq!(refused["smallest_change"]["kind"], "delegation", "{refused:#}");
-    let revoke = format!("/api/v1/delegations/{delegation}/revoke");
-    assert_eq!(app.owner().post(&revoke, json!({})).await.0, 200);
-    let (_, refused) = client.post("/api/v1/runtime/evaluate", ask).await;
+    assert_eq!(app.owner().revoke_delegation(&delegation, None).await.0, 200);
+    let (_, refused) = client.evaluate(ask).await;
     let change = &refused["smallest_change"];
     let wanted = (&json!("wait"), &json!(resets_at), &json!("allow_with_constraints"));
     assert_eq!((&change["kind"], &change["value"], &change["decision"]), wanted, "{refused:#}");
     // The recorded facts give the same fields again.
     let id = refused["decision_id"].as_str().unwrap();
-    let (status, read) = app.owner().get(&format!("/api/v1/decisions/{id}")).await;
-    assert_eq!(status, 200, "{read:#}");
+    let read = app.owner().inspect_decision(id).await.assert_status(200);
     assert_eq!(read["decision"]["trace"], refused["trace"], "{read:#}");
 }
 
@@ -114,19 +112,15 @@ async fn grants_show_their_own_budgets_and_those_above() {
                        "delegator_id": AGENT, "delegate_id": bot, "currency": "EUR",
                        "max_uses": {"count": 2, "window_seconds": DAY},
                        "max_total_amount": {"amount": "450.5", "window_seconds": DAY}});
-    let (status, made) = app.owner().post("/api/v1/delegations", child).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = app.owner().create_delegation(child).await.assert_status(201);
     let child = made["delegation"]["id"].as_str().unwrap();
     let constraints = json!({"max_uses": {"count": 5, "window_seconds": WEEK}}).to_string();
-    let row = json!({"agent_id": bot, "used_id": "ticket.reply", "used_kind": "action",
-                     "constraints_json": constraints});
-    let (status, row) = app.owner().post("/api/v1/relationships/uses", row).await;
-    assert_eq!(status, 201, "{row:#}");
+    let row = new_uses(bot, "ticket.reply").with("constraints_json", &constraints);
+    let row = app.owner().create_uses(row).await.assert_status(201);
     let row = row["uses"]["id"].as_str().unwrap();
 
     let budgets = async |agent: &str, grant: &str| {
-        let (status, found) = client.get(&format!("/v1/authority/{agent}")).await;
-        assert_eq!(status, 200, "{found:#}");
+        let found = client.get_authority(agent).await.assert_status(200);
         let grants = found["grants"].as_array().unwrap();
         let grant = grants.iter().find(|found| found["id"] == grant).unwrap();
         all(&grant["budgets"])
@@ -137,11 +131,10 @@ async fn grants_show_their_own_budgets_and_those_above() {
     assert_eq!(budgets(AGENT, &delegation).await, [] as [Value; 0]);
 
     assert_eq!(allowed(&[&client], &under(&parent, 100.25), 1).await, 1);
-    let mut by_child = under(child, 50.0);
-    by_child["subject"] = json!(bot);
+    let by_child = under(child, 50.0).with("subject", bot);
     assert_eq!(allowed(&[&client], &by_child, 1).await, 1);
     let ticket = json!({"subject": bot, "action": "ticket.reply"});
-    let (_, answer) = client.post("/v1/decisions/evaluate", ticket).await;
+    let (_, answer) = client.evaluate_decision(ticket).await;
     assert_eq!(answer["reason_code"], "permission_granted", "{answer:#}");
     let above = [uses(&parent, 3, 2, DAY), total(&parent, ["450.50", "150.25", "300.25"])];
     assert_eq!(budgets(AGENT, &parent).await, above);
@@ -152,10 +145,9 @@ async fn grants_show_their_own_budgets_and_those_above() {
     // After narrowing below the used part, nothing is left. The next request of the child is
     // refused for the budget of its parent.
     let fewer = json!({"max_uses": {"count": 1, "window_seconds": DAY}});
-    let path = format!("/api/v1/delegations/{parent}/narrow");
-    assert_eq!(app.owner().post(&path, fewer).await.0, 200);
+    assert_eq!(app.owner().narrow_delegation(&parent, fewer).await.0, 200);
     assert_eq!(budgets(AGENT, &parent).await[0], uses(&parent, 1, 2, DAY));
-    let (_, refused) = client.post("/api/v1/runtime/evaluate", by_child).await;
+    let (_, refused) = client.evaluate(by_child).await;
     assert_eq!(all(&refused["exceeded_budgets"]), [uses(&parent, 1, 2, DAY)], "{refused:#}");
 }
 
@@ -167,16 +159,15 @@ async fn a_renewed_delegation_shows_what_was_used_before() {
     let lent = lent(&app, &delegation, bounds).await;
     assert_eq!(allowed(&[&client], &under(&lent, 1.0), 1).await, 1);
     let ends = (Clock::default().now() + TimeDelta::days(30)).to_rfc3339();
-    let path = format!("/api/v1/delegations/{lent}/renew");
-    let (status, renewed) = app.owner().post(&path, json!({"expires_at": ends})).await;
+    let (status, renewed) = app.owner().renew_delegation(&lent, only("expires_at", &ends)).await;
     assert_eq!(status / 100, 2, "{renewed:#}");
     let successor = renewed["delegation"]["id"].as_str().unwrap();
     assert_ne!(successor, lent);
     assert_eq!(allowed(&[&client], &under(successor, 1.0), 1).await, 1);
-    let (_, found) = client.get(&format!("/v1/authority/{AGENT}")).await;
+    let (_, found) = client.get_authority(AGENT).await;
     let grants = found["grants"].as_array().unwrap();
     let grant = grants.iter().find(|found| found["id"] == successor).unwrap();
     assert_eq!(all(&grant["budgets"]), [uses(successor, 2, 2, WEEK)]);
-    let (_, refused) = client.post("/api/v1/runtime/evaluate", under(successor, 1.0)).await;
+    let (_, refused) = client.evaluate(under(successor, 1.0)).await;
     assert_eq!(all(&refused["exceeded_budgets"]), [uses(successor, 2, 2, WEEK)], "{refused:#}");
 }

@@ -6,6 +6,7 @@ use futures_util::{StreamExt, stream};
 use serde_json::json;
 
 use super::{super::demo, answer, lend, reason, renew, try_renew, under};
+use crate::support::{Plain, nothing, only};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_number_of_uses_continues() {
@@ -13,9 +14,9 @@ async fn the_number_of_uses_continues() {
     let max_uses = json!({"max_uses": {"count": 3, "window_seconds": 86400}});
     let first = lend(&app, &demo, max_uses).await;
     assert_eq!(reason(&client, &first).await, "permission_granted");
-    let second = renew(&app, &first, json!({})).await;
+    let second = renew(&app, &first, nothing()).await;
     assert_eq!(reason(&client, &first).await, "permission_granted");
-    let third = renew(&app, &second, json!({})).await;
+    let third = renew(&app, &second, nothing()).await;
     assert_eq!(reason(&client, &third).await, "permission_granted");
     for name in [&first, &second, &third] {
         assert_eq!(reason(&client, name).await, "constraint_exceeded", "{name}");
@@ -90,11 +91,11 @@ async fn a_used_budget_keeps_its_currency() {
     let total = json!({"max_total_amount": {"amount": "100", "window_seconds": 31_536_000}});
     let first = lend(&app, &demo, total).await;
     // The budget is still unused.
-    let dollars = renew(&app, &first, json!({"currency": "USD"})).await;
-    let euros = renew(&app, &dollars, json!({"currency": "EUR"})).await;
+    let dollars = renew(&app, &first, only("currency", "USD")).await;
+    let euros = renew(&app, &dollars, only("currency", "EUR")).await;
     assert_eq!(answer(&client, under(&euros, 40.0)).await["decision"], "allow");
     for change in [
-        json!({"currency": "USD"}),
+        only("currency", "USD"),
         json!({"currency": "USD", "max_total_amount": null}),
         json!({"currency": null, "max_total_amount": null}),
         json!({"currency": "JPY",
@@ -109,7 +110,7 @@ async fn a_used_budget_keeps_its_currency() {
     // The refused renewals had no effect. Without the total, the used amounts still count.
     assert_eq!(answer(&client, under(&euros, 60.0)).await["decision"], "allow");
     let free = renew(&app, &euros, json!({"max_total_amount": null})).await;
-    let (status, refused) = try_renew(&app, &free, json!({"currency": "USD"})).await;
-    assert_eq!((status, &refused["details"][0]["field"]), (400, &json!("currency")));
+    let (status, refused) = try_renew(&app, &free, only("currency", "USD")).await;
+    assert_eq!((status, refused["details"][0]["field"].text()), (400, "currency"));
     assert_eq!(answer(&client, under(&free, 1.0)).await["decision"], "allow");
 }

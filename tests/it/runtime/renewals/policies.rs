@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{super::demo, TENANT, answer, lend, renew, under};
-use crate::support::TestApp;
+use crate::support::{Answered, Plain, TestApp, new_policy, nothing, only};
 
 /// A part of the warning about a delegation that the tenant lacks.
 const NO_DELEGATION: &str = "the tenant has no delegation";
@@ -20,12 +20,11 @@ fn statement(effect: &str, condition: &str) -> String {
 }
 
 fn policy(cedar: &str) -> Value {
-    json!({"tenant_id": TENANT, "regime": "internal", "cedar": cedar})
+    new_policy("internal", cedar)
 }
 
 async fn made(app: &TestApp, policy: Value) -> Value {
-    let (status, made) = app.owner().post("/api/v1/policies", policy).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = app.owner().create_policy(policy).await.assert_status(201);
     made["policy"].clone()
 }
 
@@ -59,17 +58,16 @@ fn texts(id: &str) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_policy_that_forbids_the_first_one_applies_to_all() {
     let (app, client, demo) = demo().await;
-    let first = lend(&app, &demo, json!({})).await;
+    let first = lend(&app, &demo, nothing()).await;
     let made = made(&app, policy(&forbid(&first))).await;
     assert!(!made["warnings"].to_string().contains(NO_DELEGATION), "{made:#}");
     assert_eq!(answer(&client, under(&first, 1.0)).await["decision"], "deny");
-    let second = renew(&app, &first, json!({})).await;
-    let third = renew(&app, &second, json!({})).await;
+    let second = renew(&app, &first, nothing()).await;
+    let third = renew(&app, &second, nothing()).await;
     for name in [&first, &second, &third] {
         assert_eq!(answer(&client, under(name, 1.0)).await["decision"], "deny");
     }
-    let path = format!("/api/v1/policies/{}", made["id"].as_str().unwrap());
-    let (_, read) = app.owner().get(&path).await;
+    let (_, read) = app.owner().get_policy(made["id"].as_str().unwrap()).await;
     assert_eq!(read["policy"]["problems"], made["problems"], "{read:#}");
     let warnings = read["policy"]["warnings"].to_string();
     assert!(!warnings.contains(NO_DELEGATION), "{warnings}");
@@ -78,29 +76,28 @@ async fn a_policy_that_forbids_the_first_one_applies_to_all() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_text_that_names_a_successor_is_refused_with_the_first() {
     let (app, _, demo) = demo().await;
-    let first = lend(&app, &demo, json!({})).await;
-    let second = renew(&app, &first, json!({})).await;
-    let third = renew(&app, &second, json!({})).await;
+    let first = lend(&app, &demo, nothing()).await;
+    let second = renew(&app, &first, nothing()).await;
+    let third = renew(&app, &second, nothing()).await;
     let good = made(&app, policy(&forbid(&first))).await;
-    let path = format!("/api/v1/policies/{}", good["id"].as_str().unwrap());
     // The tenant's setting `warn` does not turn this error into a warning.
     for validation in ["enforce", "warn"] {
-        let setting = json!({"policy_validation": validation});
-        let (status, set) = app.owner().patch(&format!("/api/v1/tenants/{TENANT}"), setting).await;
-        assert_eq!(status, 200, "{set:#}");
+        let setting = only("policy_validation", validation);
+        app.owner().update_tenant(TENANT, setting).await.assert_status(200);
         for text in texts(&second).into_iter().chain([forbid(&third)]) {
             let mut draft = policy(&text);
-            draft["state"] = json!("draft");
+            draft["state"] = "draft".into();
             for body in [policy(&text), draft] {
-                let (status, refused) = app.owner().post("/api/v1/policies", body).await;
+                let (status, refused) = app.owner().create_policy(body).await;
                 assert_eq!(status, 400, "{text}: {refused:#}");
                 names_the_first(&refused["details"], &first);
             }
-            let (status, refused) = app.owner().patch(&path, json!({"cedar": text})).await;
+            let (status, refused) =
+                app.owner().update_policy(good["id"].as_str().unwrap(), only("cedar", &text)).await;
             assert_eq!(status, 400, "{text}: {refused:#}");
             names_the_first(&refused["details"], &first);
             let body = json!({"cedar": text, "tenant_id": TENANT});
-            let (_, said) = app.owner().post("/api/v1/policies:validate", body).await;
+            let (_, said) = app.owner().validate_policy(body).await;
             assert_eq!(said["valid"], false, "{text}: {said:#}");
             names_the_first(&said["problems"], &first);
         }
@@ -126,50 +123,46 @@ async fn store(app: &TestApp, from: &str, to: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stored_text_that_names_a_successor_is_not_activated_and_shows_the_problem() {
     let (app, _, demo) = demo().await;
-    let first = lend(&app, &demo, json!({})).await;
-    let second = renew(&app, &first, json!({})).await;
+    let first = lend(&app, &demo, nothing()).await;
+    let second = renew(&app, &first, nothing()).await;
     let in_force = made(&app, policy(&forbid(&first))).await;
     let mut draft = policy(&forbid(&first));
-    draft["state"] = json!("draft");
+    draft["state"] = "draft".into();
     let draft = made(&app, draft).await;
     store(&app, &first, &second).await;
-    let path = format!("/api/v1/policies/{}", draft["id"].as_str().unwrap());
-    let (status, refused) = app.owner().post(&format!("{path}/activate"), json!({})).await;
-    assert_eq!((status, &refused["error"]), (409, &json!("transition_not_allowed")));
+    let policy_id = draft["id"].as_str().unwrap();
+    let (status, refused) = app.owner().activate_policy(policy_id).await;
+    assert_eq!((status, refused["error"].text()), (409, "transition_not_allowed"));
     names_the_first(&refused["message"], &first);
-    let (_, read) = app.owner().get(&path).await;
+    let (_, read) = app.owner().get_policy(policy_id).await;
     assert_eq!(read["policy"]["state"], "draft", "{read:#}");
     // A policy in force stays in force. Its record shows the problem.
-    let path = format!("/api/v1/policies/{}", in_force["id"].as_str().unwrap());
-    let (_, read) = app.owner().get(&path).await;
+    let (_, read) = app.owner().get_policy(in_force["id"].as_str().unwrap()).await;
     assert_eq!(read["policy"]["state"], "active", "{read:#}");
     names_the_first(&read["policy"]["problems"], &first);
-    let (_, listed) = app.owner().get("/api/v1/policies?limit=500").await;
+    let (_, listed) = app.owner().list_policies("limit=500").await;
     let mut listed = listed["policies"].as_array().unwrap().iter();
     let listed = listed.find(|one| one["id"] == in_force["id"]).unwrap();
     names_the_first(&listed["problems"], &first);
     // The remedy works.
     store(&app, &second, &first).await;
-    let path = format!("/api/v1/policies/{}/activate", draft["id"].as_str().unwrap());
-    let (status, active) = app.owner().post(&path, json!({})).await;
-    assert_eq!(status, 200, "{active:#}");
+    app.owner().activate_policy(draft["id"].as_str().unwrap()).await.assert_status(200);
 }
 
 /// A dry run decides with a text that a write would refuse, and reports the write's findings.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dry_run_reports_a_text_that_names_a_successor() {
     let (app, client, demo) = demo().await;
-    let first = lend(&app, &demo, json!({})).await;
-    let second = renew(&app, &first, json!({})).await;
+    let first = lend(&app, &demo, nothing()).await;
+    let second = renew(&app, &first, nothing()).await;
     let texts = [forbid(&second), forbid("svc:del:acme:none"), forbid(&first)];
-    let candidates: Vec<_> = texts.iter().map(|cedar| json!({"cedar": cedar})).collect();
+    let candidates: Vec<_> = texts.iter().map(|cedar| only("cedar", cedar)).collect();
     let impact = json!({"tenant_id": TENANT, "candidate_policies": candidates});
     let simulation = json!({"request": under(&first, 1.0), "candidate_policies": candidates});
     for (path, body) in
         [("/api/v1/policies:impact", &impact), ("/api/v1/decisions:simulate", &simulation)]
     {
-        let (status, said) = app.owner().post(path, body.clone()).await;
-        assert_eq!(status, 200, "{said:#}");
+        let said = app.owner().post(path, body.clone()).await.assert_status(200);
         let [problem] = said["problems"].as_array().unwrap().as_slice() else { panic!("{said:#}") };
         assert_eq!(problem["field"], "candidate_policies[0].cedar", "{said:#}");
         names_the_first(problem, &first);
@@ -179,7 +172,7 @@ async fn a_dry_run_reports_a_text_that_names_a_successor() {
         assert_eq!(unknown["field"], "candidate_policies[1].cedar", "{said:#}");
     }
     // An agent's key gets no names of other records.
-    let (status, said) = client.post("/v1/decisions:simulate", simulation).await;
+    let (status, said) = client.simulate_decision(simulation).await;
     assert_eq!((status, &said["warnings"]), (200, &json!([])), "{said:#}");
     names_the_first(&said["problems"], &first);
 }

@@ -6,19 +6,19 @@ use super::{
     super::{demo, watch::Lines},
     act, answer, lend, quarantine, read, reason, release, renew, try_renew, under,
 };
-use crate::support::{Wishes, http};
+use crate::support::{Plain, Wishes, http, nothing, only};
 use authority_process::clock::Clock;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_quarantine_of_any_of_the_line_applies_to_all() {
     let (app, client, first) = demo().await;
     let decided = answer(&client, under(&first, 1.0)).await;
-    let second = renew(&app, &first, json!({})).await;
-    let third = renew(&app, &second, json!({})).await;
+    let second = renew(&app, &first, nothing()).await;
+    let third = renew(&app, &second, nothing()).await;
     for named in [&first, &second, &third] {
         let (mut lines, _) = Lines::stops(&client, decided["decision_id"].as_str().unwrap()).await;
         let made = quarantine(&app, named).await;
-        let (_, shown) = app.owner().get(&format!("/api/v1/quarantines/{made}")).await;
+        let (_, shown) = app.owner().get_quarantine(&made).await;
         assert_eq!(shown["quarantine"]["delegation_id"], json!(third), "{shown:#}");
         // As if the delegation was renewed while the quarantine was written.
         let race = format!(
@@ -33,8 +33,8 @@ async fn a_quarantine_of_any_of_the_line_applies_to_all() {
         }
         let ended = lines.last().await;
         assert_eq!(ended["stop_condition"], "capability.quarantined", "{ended:#}");
-        let (status, refused) = try_renew(&app, &third, json!({})).await;
-        assert_eq!((status, &refused["error"]), (409, &json!("transition_not_allowed")));
+        let (status, refused) = try_renew(&app, &third, nothing()).await;
+        assert_eq!((status, refused["error"].text()), (409, "transition_not_allowed"));
         assert!(refused["message"].as_str().unwrap().contains(&made), "{refused:#}");
         // A node that starts now reads the same from the tables.
         let beside = app.beside(Wishes::default()).await;
@@ -43,14 +43,14 @@ async fn a_quarantine_of_any_of_the_line_applies_to_all() {
         release(&app, &made).await;
     }
     assert_eq!(reason(&client, &first).await, "permission_granted");
-    renew(&app, &third, json!({})).await;
+    renew(&app, &third, nothing()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ending_any_of_the_line_ends_the_one_in_force() {
     let (app, client, demo) = demo().await;
-    let first = lend(&app, &demo, json!({})).await;
-    let second = renew(&app, &first, json!({})).await;
+    let first = lend(&app, &demo, nothing()).await;
+    let second = renew(&app, &first, nothing()).await;
     act(&app, &first, "suspend").await;
     assert_eq!(read(&app, &second).await["state"], "suspended");
     for name in [&first, &second] {
@@ -58,16 +58,15 @@ async fn ending_any_of_the_line_ends_the_one_in_force() {
     }
     act(&app, &first, "reinstate").await;
     assert_eq!(reason(&client, &first).await, "permission_granted");
-    let path = format!("/api/v1/delegations/{first}/blast-radius");
-    let (_, radius) = app.owner().get(&path).await;
+    let (_, radius) = app.owner().get_blast_radius(&first).await;
     assert_eq!(radius["delegations"][0]["id"], json!(second), "{radius:#}");
     act(&app, &first, "revoke").await;
     assert_eq!(read(&app, &second).await["state"], "revoked");
     for name in [&first, &second] {
         assert_eq!(reason(&client, name).await, "delegation_revoked");
     }
-    let again = app.owner().post(&format!("/api/v1/delegations/{first}/revoke"), json!({})).await;
-    assert_eq!((again.0, &again.1["error"]), (409, &json!("record_is_final")));
+    let again = app.owner().revoke_delegation(&first, None).await;
+    assert_eq!((again.0, again.1["error"].text()), (409, "record_is_final"));
 }
 
 /// A client that stops the delegation that it read, under the condition that it is as read, does not
@@ -75,19 +74,19 @@ async fn ending_any_of_the_line_ends_the_one_in_force() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_version_of_a_renewed_delegation_matches() {
     let (app, _, demo) = demo().await;
-    let first = lend(&app, &demo, json!({})).await;
+    let first = lend(&app, &demo, nothing()).await;
     let path = |id: &str| format!("{}/api/v1/delegations/{id}", app.base_url());
     let version = async |id: &str| {
         let read = http().get(path(id)).bearer_auth(app.owner_token()).send().await.unwrap();
         read.headers()["etag"].to_str().unwrap().to_owned()
     };
     let before = version(&first).await;
-    let second = renew(&app, &first, json!({})).await;
+    let second = renew(&app, &first, nothing()).await;
     let (named, newest) = (version(&first).await, version(&second).await);
     assert_ne!(before, named);
     let to = async |id: &str, verb: &str, version: &str| {
         let call = http().post(format!("{}/{verb}", path(id))).bearer_auth(app.owner_token());
-        let call = call.header("if-match", version).json(&json!({}));
+        let call = call.header("if-match", version).json(&nothing());
         call.send().await.unwrap().status().as_u16()
     };
     assert_eq!(to(&first, "suspend", &before).await, 412);
@@ -104,10 +103,10 @@ async fn the_version_of_a_renewed_delegation_matches() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn quarantines_are_found_by_any_delegation_of_the_line() {
     let (app, _, demo) = demo().await;
-    let first = lend(&app, &demo, json!({})).await;
+    let first = lend(&app, &demo, nothing()).await;
     let before = quarantine(&app, &first).await;
     release(&app, &before).await;
-    let second = renew(&app, &first, json!({})).await;
+    let second = renew(&app, &first, nothing()).await;
     let now = quarantine(&app, &first).await;
     let other = quarantine(&app, &demo).await;
     for (named, wanted) in [
@@ -131,13 +130,13 @@ async fn quarantines_are_found_by_any_delegation_of_the_line() {
 async fn only_a_delegation_in_force_is_renewed() {
     let (app, client, demo) = demo().await;
     let refused = async |delegation: &str, word: &str| {
-        let (status, refused) = try_renew(&app, delegation, json!({})).await;
-        assert_eq!((status, &refused["error"]), (409, &json!("transition_not_allowed")), "{word}");
+        let (status, refused) = try_renew(&app, delegation, nothing()).await;
+        assert_eq!((status, refused["error"].text()), (409, "transition_not_allowed"), "{word}");
         assert!(refused["message"].as_str().unwrap().contains(word), "{refused:#}");
     };
     let soon = Clock::default().now() + chrono::TimeDelta::seconds(1);
-    let expiring = lend(&app, &demo, json!({"expires_at": soon.to_rfc3339()})).await;
-    let first = lend(&app, &demo, json!({})).await;
+    let expiring = lend(&app, &demo, only("expires_at", soon.to_rfc3339())).await;
+    let first = lend(&app, &demo, nothing()).await;
     act(&app, &first, "suspend").await;
     refused(&first, "suspended").await;
     act(&app, &first, "revoke").await;
@@ -147,18 +146,17 @@ async fn only_a_delegation_in_force_is_renewed() {
     refused(&expiring, "expired").await;
     assert_eq!(reason(&client, &expiring).await, "delegation_expired");
     // A renewal needs `expires_at`, in the future or null, and can't change the principals.
-    let second = lend(&app, &demo, json!({})).await;
-    let path = format!("/api/v1/delegations/{second}/renew");
+    let second = lend(&app, &demo, nothing()).await;
     for (body, member) in [
-        (json!({"max_amount": "5"}), "expires_at"),
-        (json!({"expires_at": "2020-01-01T00:00:00Z"}), "expires_at"),
+        (only("max_amount", "5"), "expires_at"),
+        (only("expires_at", "2020-01-01T00:00:00Z"), "expires_at"),
         (json!({"expires_at": null, "delegate_id": "svc:agent:acme:support-bot"}), "delegate_id"),
         (json!({"expires_at": null, "line_id": second}), "line_id"),
         (json!({"expires_at": null, "jurisdictions": ["UK"]}), "jurisdictions[0]"),
     ] {
-        let (status, refused) = app.owner().post(&path, body.clone()).await;
-        assert_eq!((status, &refused["details"][0]["field"]), (400, &json!(member)), "{body}");
+        let (status, refused) = app.owner().renew_delegation(&second, body.clone()).await;
+        assert_eq!((status, refused["details"][0]["field"].text()), (400, member), "{body}");
     }
-    let (status, made) = app.owner().post(&path, json!({"expires_at": null})).await;
+    let (status, made) = app.owner().renew_delegation(&second, json!({"expires_at": null})).await;
     assert_eq!((status, &made["delegation"]["expires_at"]), (200, &json!(null)), "{made:#}");
 }

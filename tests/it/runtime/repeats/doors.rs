@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tonic::{Request, Status, metadata::MetadataValue, transport::Channel};
 use tonic_types::StatusExt;
 
-use crate::support::Client;
+use crate::support::{AUTHORIZE, BATCH_EVALUATE, Client, EVALUATE, EVALUATE_DECISION, only};
 
 /// The result of an operation: the decision's id, or the refusal's code and message.
 pub(super) type Answer = Result<String, (String, String)>;
@@ -22,13 +22,13 @@ pub(super) async fn over_rest(client: &Client, ask: &Value, key: &str) -> Vec<An
     let headers = [("idempotency-key", key)];
     let mut authorize = ask.clone();
     let subject = authorize.as_object_mut().unwrap().remove("subject").unwrap();
-    authorize["actor"] = json!({"entity_id": subject});
+    authorize["actor"] = only("entity_id", &subject);
     let mut answers = Vec::new();
     for (path, body) in [
-        ("/api/v1/runtime/evaluate", ask.clone()),
-        ("/v1/runtime/authorize", authorize),
-        ("/v1/decisions/evaluate", ask.clone()),
-        ("/v1/decisions:batchEvaluate", json!({"requests": [ask]})),
+        (EVALUATE, ask.clone()),
+        (AUTHORIZE, authorize),
+        (EVALUATE_DECISION, ask.clone()),
+        (BATCH_EVALUATE, json!({"requests": [ask]})),
     ] {
         let (status, answer) = client.call("POST", path, Some(body), &headers).await;
         let batched = answer["results"].get(0).cloned();

@@ -7,13 +7,11 @@ use serde_json::{Value, json};
 use super::{altered, demo, doors::over_rest, world::World};
 use crate::{
     runtime::questions::{act, approver, held},
-    support::{Client, asking},
+    support::{Answered, Client, Members, Plain, asking, new_principal, nothing, only},
 };
 
-const EVALUATE: &str = "/api/v1/runtime/evaluate";
-
 async fn keyed(client: &Client, ask: &Value, key: &str) -> (u16, Value) {
-    client.call("POST", EVALUATE, Some(ask.clone()), &[("idempotency-key", key)]).await
+    client.evaluate_with(ask.clone(), &[("idempotency-key", key)]).await
 }
 
 /// Checks that the response has status 200 and equals the first one.
@@ -24,7 +22,7 @@ fn is_repeated(answer: &(u16, Value), first: &Value) {
 
 #[track_caller]
 fn is_refused(answer: &(u16, Value), word: &str) {
-    assert_eq!((answer.0, &answer.1["error"]), (409, &json!("decision_stopped")), "{:#}", answer.1);
+    assert_eq!((answer.0, answer.1["error"].text()), (409, "decision_stopped"), "{:#}", answer.1);
     let message = answer.1["message"].as_str().unwrap();
     assert!(message.contains(word), "{word}: {message}");
 }
@@ -32,14 +30,13 @@ fn is_refused(answer: &(u16, Value), word: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_repeated_after_its_valid_until() {
     let world = Box::pin(World::new()).await;
-    let short = json!({"valid_for_seconds": 2});
-    world.does(("PATCH", "tenants/acme".to_owned(), short)).await;
+    world.does(("PATCH", "tenants/acme".to_owned(), only("valid_for_seconds", 2))).await;
     let agent = world.agent(0).await;
     let ask = agent.asking(true);
     let first = over_rest(&world.client, &ask, "soon").await;
     assert!(first.iter().all(Result::is_ok), "{first:?}");
     let mut refused = ask.clone();
-    refused["context"]["amount"] = json!(5000);
+    refused["context"]["amount"] = 5000.into();
     let denied = keyed(&world.client, &refused, "denied").await;
     assert_eq!(denied.1["decision"], "deny", "{:#}", denied.1);
     tokio::time::sleep(Duration::from_millis(2200)).await;
@@ -68,12 +65,11 @@ async fn its_own_spending_does_not_count_against_it() {
     is_repeated(&keyed(&world.client, &ask, "one").await, &first);
     assert_eq!(keyed(&world.client, &ask, "two").await.1["reason_code"], "constraint_exceeded");
     let mut small = ask.clone();
-    small["context"]["amount"] = json!(5);
+    small["context"]["amount"] = 5.into();
     assert_eq!(keyed(&world.client, &small, "three").await.1["decision"], "allow");
     is_repeated(&keyed(&world.client, &ask, "one").await, &first);
     // The decision spent one use, which the narrower bound of one use still covers.
-    let uses = json!({"max_uses": {"count": 1, "window_seconds": 86_400}});
-    world.does(agent.narrowed(uses)).await;
+    world.does(agent.narrowed(json!({"max_uses": {"count": 1, "window_seconds": 86_400}}))).await;
     is_repeated(&keyed(&world.client, &ask, "one").await, &first);
     let total = json!({"max_total_amount": {"amount": "9.99", "window_seconds": 86_400}});
     world.does(agent.narrowed(total)).await;
@@ -87,7 +83,7 @@ async fn the_approval_that_it_spent_is_its_own_while_its_acts_count() {
     let (app, client, _) = demo().await;
     let mut ask = asking(25_000.0, "DE");
     let approval = held(&client, &ask).await;
-    let (_, approved) = act(&approver(&app), &approval, "approve", json!({})).await;
+    let (_, approved) = act(&approver(&app), &approval, "approve", nothing()).await;
     assert_eq!(approved["state"], "approved", "{approved:#}");
     ask["approval_id"] = json!(approval);
     let (_, first) = keyed(&client, &ask, "one").await;
@@ -95,14 +91,13 @@ async fn the_approval_that_it_spent_is_its_own_while_its_acts_count() {
     // Cited by another request, the approval does not permit, because this decision used it.
     assert_eq!(keyed(&client, &ask, "two").await.1["decision"], "require_approval");
     is_repeated(&keyed(&client, &ask, "one").await, &first);
-    let body = json!({"tenant_id": "svc:tenant:acme", "principal_class": "human",
-                      "display_name": "Ann", "email": "ann@example.org"});
-    let (status, made) = app.owner().post("/api/v1/principals", body).await;
-    assert_eq!(status, 201, "{made:#}");
+    let body = new_principal("human", "Ann").with("email", "ann@example.org");
+    let made = app.owner().create_principal(body).await.assert_status(201);
     is_repeated(&keyed(&client, &ask, "one").await, &first);
-    let path = format!("/api/v1/principals/{}", made["principal"]["id"].as_str().unwrap());
-    let (status, gone) = app.owner().patch(&path, json!({"state": "suspended"})).await;
-    assert_eq!(status, 200, "{gone:#}");
+    app.owner()
+        .update_principal(made["principal"]["id"].as_str().unwrap(), only("state", "suspended"))
+        .await
+        .assert_status(200);
     is_refused(&keyed(&client, &ask, "one").await, "approval_threshold_breach");
 }
 

@@ -11,7 +11,7 @@ use super::{
     doors::over_rest,
     world::{TENANT, World},
 };
-use crate::support::asking;
+use crate::support::{Answered, Members, Plain, asking, new_policy, only};
 
 /// Gets a permission from `evaluate` and watches it.
 async fn watched(world: &World, ask: &Value, key: &str) -> Lines {
@@ -35,16 +35,16 @@ async fn what_loosens_or_concerns_others_ends_nothing() {
     let mut lines = watched(&world, &agent.asking(true), "one").await;
     world.agent(1).await;
     let tool = format!("tools/{}", agent.tool);
-    world.does(("PATCH", tool.clone(), json!({"description": "pays"}))).await;
-    world.does(("PATCH", tool, json!({"access_level": "read"}))).await;
+    world.does(("PATCH", tool.clone(), only("description", "pays"))).await;
+    world.does(("PATCH", tool, only("access_level", "read"))).await;
     // The delegation becomes narrower, but still covers the permitted request.
     world.does(agent.narrowed(json!({"max_amount": "10", "jurisdictions": ["DE"]}))).await;
-    let policy = json!({"tenant_id": TENANT, "regime": "own", "applies_to": ["action:other.do"],
-                        "cedar": "forbid(principal, action, resource);"});
+    let policy = new_policy("own", "forbid(principal, action, resource);")
+        .with("applies_to", ["action:other.do"]);
     world.does(("POST", "policies".to_owned(), policy)).await;
     rounds_pass().await;
     let path = format!("delegations/{}/revoke", agent.delegation);
-    world.does(("POST", path, json!({"reason": "enough"}))).await;
+    world.does(("POST", path, only("reason", "enough"))).await;
     let event = lines.last().await;
     assert_eq!(told(&event), ("delegation.revoked", "delegation_revoked"), "{event:#}");
 }
@@ -57,7 +57,7 @@ async fn a_stream_that_is_opened_late_ends_as_well() {
     let agent = world.agent(0).await;
     let first = over_rest(&world.client, &agent.asking(true), "one").await;
     let [one, other] = [0, 1].map(|place| first[place].clone().unwrap());
-    world.does(agent.narrowed(json!({"max_amount": "5"}))).await;
+    world.does(agent.narrowed(only("max_amount", "5"))).await;
     for id in [&one, &other, &one] {
         let (mut lines, _) = Lines::stops(&world.client, id).await;
         let event = lines.last().await;
@@ -95,10 +95,10 @@ async fn what_cannot_be_read_back_ends_as_unavailable() {
     let mut whole = watched(&world, &ask, "two").await;
     let path = format!("tools/{}", agent.tool);
     // This change stops no permission that can be read. The first can't be read.
-    world.does(("PATCH", path, json!({"access_level": "read"}))).await;
+    world.does(("PATCH", path, only("access_level", "read"))).await;
     let event = erased.last().await;
-    assert_eq!((told(&event), &event["kind"]), (("authority.unavailable", ""), &json!("stopped")));
-    world.does(agent.narrowed(json!({"max_amount": "5"}))).await;
+    assert_eq!((told(&event), event["kind"].text()), (("authority.unavailable", ""), "stopped"));
+    world.does(agent.narrowed(only("max_amount", "5"))).await;
     assert_eq!(told(&whole.last().await), ("authority.changed", "constraint_exceeded"));
 }
 
@@ -116,8 +116,7 @@ async fn many_permissions_under_steady_writes_are_judged_and_delay_nobody() {
                 asking(f64::from(amount), "DE")
             })
             .collect();
-        let (_, answer) =
-            client.post("/v1/decisions:batchEvaluate", json!({"requests": requests})).await;
+        let (_, answer) = client.batch_evaluate(only("requests", &requests)).await;
         for result in answer["results"].as_array().unwrap() {
             let id =
                 result["answer"]["decision_id"].as_str().unwrap_or_else(|| panic!("{result:#}"));
@@ -128,19 +127,17 @@ async fn many_permissions_under_steady_writes_are_judged_and_delay_nobody() {
     let mut slowest = Duration::ZERO;
     for write in 0..6 {
         let body = json!({"tenant_id": TENANT, "name": format!("W{write}")});
-        assert_eq!(owner.post("/api/v1/workspaces", body).await.0, 201);
+        assert_eq!(owner.create_workspace(body).await.0, 201);
         let begun = Instant::now();
-        let body = json!({"request": asking(1.0, "DE")});
-        let (status, answer) = client.post("/v1/decisions:simulate", body).await;
-        assert_eq!(status, 200, "{answer:#}");
+        let body = only("request", asking(1.0, "DE"));
+        client.simulate_decision(body).await.assert_status(200);
         slowest = slowest.max(begun.elapsed());
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     println!("{STREAMS} permissions, a write a second: the slowest simulation {slowest:?}");
     assert!(slowest < Duration::from_secs(3), "{slowest:?}");
     // Half of the permissions exceed the new bound.
-    let path = format!("/api/v1/delegations/{delegation}/narrow");
-    assert_eq!(owner.post(&path, json!({"max_amount": "150"})).await.0, 200);
+    assert_eq!(owner.narrow_delegation(&delegation, only("max_amount", "150")).await.0, 200);
     let begun = Instant::now();
     for (place, lines) in streams.iter_mut().enumerate().skip(150) {
         assert_eq!(
@@ -151,8 +148,7 @@ async fn many_permissions_under_steady_writes_are_judged_and_delay_nobody() {
     }
     println!("{STREAMS} permissions: half of them ended within {:?}", begun.elapsed());
     assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
-    let path = format!("/api/v1/delegations/{delegation}/revoke");
-    assert_eq!(owner.post(&path, json!({"reason": "enough"})).await.0, 200);
+    assert_eq!(owner.revoke_delegation(&delegation, Some("enough")).await.0, 200);
     for lines in streams.iter_mut().take(150) {
         assert_eq!(told(&lines.last().await), ("delegation.revoked", "delegation_revoked"));
     }

@@ -9,6 +9,7 @@ use super::{
     doors::{Grpc, over_rest},
     world::{Agent, World},
 };
+use crate::support::{Members, new_policy, only};
 
 /// A change of authority that denies or holds an agent's request, and the expected reason.
 struct Tightening {
@@ -30,8 +31,7 @@ fn tightening(agent: &Agent, world: &World, place: usize) -> Option<Tightening> 
     let purpose = |verb, body| (verb, format!("purposes/{}", agent.purpose), body);
     let policy = |cedar: &str| {
         let target = format!("action:{}", agent.action());
-        let body = json!({"tenant_id": super::world::TENANT, "regime": "own", "cedar": cedar,
-                          "applies_to": [target]});
+        let body = new_policy("own", cedar).with("applies_to", json!([target]));
         ("POST", "policies".to_owned(), body)
     };
     let hold = format!("@decision(\"require_approval\") {DENY}");
@@ -45,14 +45,14 @@ fn tightening(agent: &Agent, world: &World, place: usize) -> Option<Tightening> 
     let total = json!({"max_total_amount": {"amount": "5", "window_seconds": 86_400}});
     let schema = json!({"type": "object", "required": ["invoice"]});
     let (workspaces, purposes) =
-        (json!({"workspace_ids": [elsewhere]}), json!({"purposes": ["elsewhere"]}));
-    let amount = json!({"max_amount": "5"});
+        (json!({"workspace_ids": [elsewhere]}), only("purposes", ["elsewhere"]));
+    let amount = only("max_amount", "5");
     let rows = [
         ("narrowed in amount", true, agent.narrowed(amount), "constraint_exceeded"),
         (
             "narrowed in place",
             true,
-            agent.narrowed(json!({"jurisdictions": ["FR"]})),
+            agent.narrowed(only("jurisdictions", ["FR"])),
             "jurisdiction_unsupported",
         ),
         (
@@ -64,7 +64,7 @@ fn tightening(agent: &Agent, world: &World, place: usize) -> Option<Tightening> 
         (
             "resource moved",
             true,
-            ("PATCH", format!("resources/{}", agent.resource), json!({"workspace_id": elsewhere})),
+            ("PATCH", format!("resources/{}", agent.resource), only("workspace_id", elsewhere)),
             "resource_access_missing",
         ),
         (
@@ -73,24 +73,24 @@ fn tightening(agent: &Agent, world: &World, place: usize) -> Option<Tightening> 
             ("DELETE", format!("tools/{}", agent.tool), Value::Null),
             "tool_mismatch",
         ),
-        ("tool given other actions", true, tool(json!({"actions": ["other.do"]})), "tool_mismatch"),
+        ("tool given other actions", true, tool(only("actions", ["other.do"])), "tool_mismatch"),
         (
             "tool prohibited",
             true,
             tool(json!({"action_risk_classification": {"risk_tier": "prohibited"}})),
             "risk_prohibited",
         ),
-        ("tool requires more", true, tool(json!({"requires": ["invoice"]})), "context_incomplete"),
+        ("tool requires more", true, tool(only("requires", ["invoice"])), "context_incomplete"),
         (
             "tool needs more access",
             true,
-            tool(json!({"access_level": "admin"})),
+            tool(only("access_level", "admin")),
             "resource_access_missing",
         ),
         (
             "purpose changed",
             true,
-            purpose("PATCH", json!({"allowed_actions": ["other.*"]})),
+            purpose("PATCH", only("allowed_actions", ["other.*"])),
             "purpose_not_admitted",
         ),
         ("purpose deleted", true, purpose("DELETE", Value::Null), "purpose_not_admitted"),
@@ -111,13 +111,13 @@ fn tightening(agent: &Agent, world: &World, place: usize) -> Option<Tightening> 
             tool(json!({"action_risk_classification": {"required_oversight_mode": "two_person"}})),
             "oversight_required",
         ),
-        ("tool with a schema", true, tool(json!({"input_schema": schema})), "context_invalid"),
-        ("tool moved", true, tool(json!({"workspace_id": elsewhere})), "tool_mismatch"),
+        ("tool with a schema", true, tool(only("input_schema", &schema)), "context_invalid"),
+        ("tool moved", true, tool(only("workspace_id", elsewhere)), "tool_mismatch"),
         ("narrowed in hours", true, agent.narrowed(hours), "constraint_exceeded"),
         (
             "narrowed in risk",
             true,
-            agent.narrowed(json!({"max_risk_tier": "minimal"})),
+            agent.narrowed(only("max_risk_tier", "minimal")),
             "risk_exceeds_delegation",
         ),
         ("narrowed in total", true, agent.narrowed(total), "constraint_exceeded"),
@@ -126,7 +126,7 @@ fn tightening(agent: &Agent, world: &World, place: usize) -> Option<Tightening> 
         (
             "tenant requires declarations",
             true,
-            ("PATCH", "tenants/acme".to_owned(), json!({"require_declaration": true})),
+            ("PATCH", "tenants/acme".to_owned(), only("require_declaration", true)),
             "declaration_required",
         ),
     ];

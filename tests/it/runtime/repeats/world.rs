@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, TestApp};
+use crate::support::{Answered, Client, TestApp, only};
 
 pub(super) const TENANT: &str = "svc:tenant:acme";
 
@@ -32,11 +32,11 @@ pub(super) struct Agent {
 impl World {
     pub(super) async fn new() -> Self {
         let (app, client, delegation) = super::demo().await;
-        let (_, found) = app.owner().get(&format!("/api/v1/delegations/{delegation}")).await;
+        let (_, found) = app.owner().get_delegation(&delegation).await;
         let delegator = found["delegation"]["delegator_id"].as_str().unwrap().to_owned();
         let (elsewhere, pinned) = (String::new(), String::new());
         let mut world = Self { app, client, delegator, elsewhere, pinned };
-        world.elsewhere = world.made("workspaces", json!({"name": "Elsewhere"})).await;
+        world.elsewhere = world.made("workspaces", only("name", "Elsewhere")).await;
         world.pinned = world.pinned_tool().await;
         let other = json!({"slug": "elsewhere", "name": "Elsewhere", "allowed_actions": ["*"]});
         world.made("purposes", other).await;
@@ -47,17 +47,16 @@ impl World {
         let server = json!({"vendor_name": "x", "connector_kind": "mcp", "mcp": {"slug": "files"}});
         self.made("external-apps", server).await;
         let report = json!({"tenant_id": TENANT, "definitions": [{"name": "pay"}]});
-        let (status, seen) = self.app.owner().post("/v1/mcp-servers/files:observe", report).await;
-        assert_eq!(status, 200, "{seen:#}");
+        let seen = self.app.owner().observe_mcp_server("files", report).await.assert_status(200);
         let id = seen["tools"][0]["id"].as_str().unwrap().to_owned();
-        let pin = json!({"definition_digest": seen["tools"][0]["definition_digest"]});
+        let pin = only("definition_digest", &seen["tools"][0]["definition_digest"]);
         self.does(("POST", format!("tools/{id}/pin"), pin)).await;
         id
     }
 
     /// Creates a record in the tenant and returns its id.
     pub(super) async fn made(&self, path: &str, mut body: Value) -> String {
-        body["tenant_id"] = json!(TENANT);
+        body["tenant_id"] = TENANT.into();
         self.row(path, body).await
     }
 
@@ -77,7 +76,7 @@ impl World {
         let slug = format!("rep-{number}");
         let body = json!({"slug": slug, "name": slug, "allowed_actions": actions});
         let purpose = self.made("purposes", body).await;
-        let workspace = self.made("workspaces", json!({"name": name})).await;
+        let workspace = self.made("workspaces", only("name", &name)).await;
         let body = json!({"kind": "ledger", "name": name, "workspace_id": workspace});
         let resource = self.made("resources", body).await;
         let body = json!({"name": name, "function_signature": "pay()", "actions": actions});

@@ -6,21 +6,21 @@ use diesel_async::SimpleAsyncConnection;
 use serde_json::json;
 
 use super::{TENANT, auditor, count, decided, decisions, demo, found, listed, paying};
+use crate::support::Answered;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_erased_context_is_not_found() {
     let (app, client, _) = demo().await;
     decided(&client, paying(10.0, "Ann Jones", "FR76", "R-1")).await;
     let mut named = paying(10.0, "Globex", "DE89", "R-2");
-    named["context"]["contact"] = json!("ann@example.org");
+    named["context"]["contact"] = "ann@example.org".into();
     decided(&client, named).await;
     app.index_facts().await;
     let auditor = auditor(&app);
     assert_eq!(count(&app, "decision_facts").await, 2);
     // The erasure of a person removes the contexts that name them.
     let body = json!({"email": "ann@example.org", "reason": "request 17"});
-    let (status, erased) = app.owner().post("/api/v1/personal-data:erase", body).await;
-    assert_eq!(status, 200, "{erased:#}");
+    app.owner().erase_personal_data(body).await.assert_status(200);
     assert_eq!(count(&app, "decision_facts").await, 1);
     for text in ["Globex", "DE89", "R-2"] {
         assert!(decisions(&found(&auditor, text).await).is_empty(), "{text}");
@@ -29,8 +29,7 @@ async fn an_erased_context_is_not_found() {
     assert_eq!(decisions(&found(&auditor, "Ann Jones").await).len(), 1);
     // The retention of contexts removes the others.
     let retention = json!({"retention": {"contexts_days": 30}});
-    let (status, set) = app.owner().patch(&format!("/api/v1/tenants/{TENANT}"), retention).await;
-    assert_eq!(status, 200, "{set:#}");
+    app.owner().update_tenant(TENANT, retention).await.assert_status(200);
     let clock = Clock::fixed(Clock::default().now() + TimeDelta::days(31));
     let supervisor = Supervisor::default();
     let store = app.database.store();

@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use super::{TENANT, auditor, count, decided, decisions, demo, found, number, paying};
-use crate::support::{TestApp, Wishes};
+use crate::support::{Answered, TestApp, Wishes, only};
 
 /// The maximum number of bytes of a decision with four facts, with its indexes.
 const BYTES: i64 = 150;
@@ -54,18 +54,17 @@ async fn indexing_again_gives_the_same_rows() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn indexing_again_uses_the_present_declarations() {
     let (app, client, _) = demo().await;
-    let (_, tools) = app.owner().get(&format!("/api/v1/tools?tenant_id={TENANT}")).await;
+    let (_, tools) = app.owner().list_tools(&format!("tenant_id={TENANT}")).await;
     let tools = tools["tools"].as_array().unwrap();
     let tool = tools.iter().find(|tool| tool["name"] == "payments").unwrap();
     let path = format!("/api/v1/tools/{}", tool["id"].as_str().unwrap());
     let declare = async |presentation: Value| {
-        let body = json!({"presentation": presentation});
-        let (status, changed) = app.owner().patch(&path, body).await;
-        assert_eq!(status, 200, "{changed:#}");
+        let body = only("presentation", &presentation);
+        app.owner().patch(&path, body).await.assert_status(200);
     };
     declare(json!(null)).await;
     let mut ask = paying(10.0, "Globex", "FR76", "R-1");
-    ask["context"]["costs"] = json!("CC-9");
+    ask["context"]["costs"] = "CC-9".into();
     decided(&client, ask).await;
     app.index_facts().await;
     assert_eq!(count(&app, "decision_facts").await, 0);
@@ -92,9 +91,7 @@ async fn a_decision_takes_few_bytes_of_the_index() {
             paying(amount, &format!("Supplier {supplier}"), &iban, &format!("RE-{number}"))
         };
         let requests: Vec<Value> = (0..BATCH).map(ask).collect();
-        let batch = json!({"requests": requests});
-        let (status, answer) = client.post("/v1/decisions:batchEvaluate", batch).await;
-        assert_eq!(status, 200, "{answer:#}");
+        client.batch_evaluate(only("requests", &requests)).await.assert_status(200);
     }
     let begun = Instant::now();
     app.index_facts().await;

@@ -7,14 +7,13 @@ use diesel_async::SimpleAsyncConnection;
 use serde_json::{Value, json};
 
 use super::{ACME, looked, stored};
-use crate::support::TestApp;
+use crate::support::{Answered, TestApp, new_tenant};
 
 /// The sums of the days and of the hours.
 async fn sums(app: &TestApp) -> [Vec<Value>; 2] {
     let mut sums = [Vec::new(), Vec::new()];
     for (period, sum) in ["day", "hour"].into_iter().zip(&mut sums) {
-        let (status, found) = app.owner().get(&format!("/api/v1/usage?period={period}")).await;
-        assert_eq!(status, 200, "{found:#}");
+        let found = app.owner().list_usage(&format!("period={period}")).await.assert_status(200);
         let days = found["usage"].as_array().unwrap().iter();
         sum.extend(days.map(|day| json!([day["allow"], day["deny"]])));
     }
@@ -80,8 +79,7 @@ async fn decisions_can_be_counted_again() {
              manifest, manifest_sha256, settled_before, archived_at, removal_begun) \
          VALUES ('{ACME}', to_char(now(), 'YYYY-MM'), 0, 0, 0, 0, 'm', sha256('m'), now(), now(), now())"
     );
-    let body = json!({"name": "Acme", "slug": "acme"});
-    assert_eq!(app.owner().post("/api/v1/tenants", body).await.0, 201);
+    assert_eq!(app.owner().create_tenant(new_tenant("Acme", "acme")).await.0, 201);
     app.database.run(&removed).await;
     let refused = owner.batch_execute(&again(now)).await.unwrap_err().to_string();
     assert!(refused.contains("were removed: begin after the last month"), "{refused}");

@@ -6,9 +6,9 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::{super::demo, ACME};
-use crate::support::{Client, TestApp, Wishes, asking};
-
-const AGENT: &str = "svc:agent:acme:invoice-bot";
+use crate::support::{
+    AGENT, Answered, Client, Members, Plain, TestApp, Wishes, asking, new_tenant,
+};
 
 /// Requests with every outcome, by two agents and an unknown one.
 fn requests() -> Vec<Value> {
@@ -35,7 +35,7 @@ async fn decided(app: &TestApp, client: &Client) {
     for some in requests().chunks(20) {
         let asked = some.iter().enumerate().map(|(number, request)| {
             let node = if number % 2 == 0 { client } else { &other };
-            node.post("/api/v1/runtime/evaluate", request.clone())
+            node.evaluate(request.clone())
         });
         for (status, answer) in join_all(asked).await {
             assert_eq!(status, 200, "{answer:#}");
@@ -141,9 +141,8 @@ async fn agents_actions_and_reasons_are_ranked() {
     ] {
         for period in ["day", "hour"] {
             let query = format!("tenant_id=acme&period={period}{filter}");
-            let (status, found) =
-                owner.get(&format!("/api/v1/usage:rank?rank_by={field}&{query}")).await;
-            assert_eq!(status, 200, "{found:#}");
+            let found =
+                owner.rank_usage(&format!("rank_by={field}&{query}")).await.assert_status(200);
             let ranks = found["ranks"].as_array().unwrap();
             let ranks: Vec<(usize, String)> = ranks
                 .iter()
@@ -169,31 +168,28 @@ async fn agents_actions_and_reasons_are_ranked() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tenant_sees_only_its_own_counts() {
     let (app, client, _) = demo().await;
-    let body = json!({"name": "Other", "slug": "other"});
-    assert_eq!(app.owner().post("/api/v1/tenants", body).await.0, 201);
+    assert_eq!(app.owner().create_tenant(new_tenant("Other", "other")).await.0, 201);
     let other = app.client(&app.api_key("svc:tenant:other", &["runtime:write"]).await);
-    let mut elsewhere = asking(10.0, "DE");
-    elsewhere["subject"] = json!("svc:agent:other:bot");
-    assert_eq!(other.post("/api/v1/runtime/evaluate", elsewhere).await.0, 200);
-    assert_eq!(client.post("/api/v1/runtime/evaluate", asking(10.0, "DE")).await.0, 200);
+    let elsewhere = asking(10.0, "DE").with("subject", "svc:agent:other:bot");
+    assert_eq!(other.evaluate(elsewhere).await.0, 200);
+    assert_eq!(client.evaluate(asking(10.0, "DE")).await.0, 200);
     app.count_usage().await;
     for (tenant, subject) in [(ACME, AGENT), ("svc:tenant:other", "svc:agent:other:bot")] {
         let own = app.person(tenant, "auditor", "a@example.org");
         for path in ["usage?group_by=subject", "usage?group_by=subject&all_tenants=true"] {
-            let (status, found) = own.get(&format!("/api/v1/app/{path}")).await;
-            assert_eq!(status, 200, "{found:#}");
+            let found = own.get(&format!("/api/v1/app/{path}")).await.assert_status(200);
             let usage = found["usage"].as_array().unwrap();
             assert!(!usage.is_empty() && usage.iter().all(|one| one["subject"] == subject));
         }
-        let (_, ranks) = own.get("/api/v1/app/usage:rank").await;
+        let (_, ranks) = own.rank_usage("").await;
         assert_eq!(ranks["ranks"], json!([{"value": subject, "count": 1}]), "{ranks:#}");
         for path in ["/api/v1/usage:rank", "/api/v1/usage"] {
             assert_eq!(own.get(path).await.0, 403, "{path}");
         }
     }
     let approver = app.person(ACME, "approver", "a@example.org");
-    assert_eq!(approver.get("/api/v1/app/usage:rank").await.0, 403);
-    let (_, both) = app.owner().get("/api/v1/usage:rank").await;
+    assert_eq!(approver.rank_usage("").await.0, 403);
+    let (_, both) = app.owner().rank_usage("").await;
     assert_eq!(both["ranks"].as_array().unwrap().len(), 2, "{both:#}");
     for (query, field) in [
         ("usage?period=week", "period"),
@@ -203,6 +199,6 @@ async fn a_tenant_sees_only_its_own_counts() {
         ("usage:rank?decision=allow_with_constraints", "decision"),
     ] {
         let (status, refused) = app.owner().get(&format!("/api/v1/{query}")).await;
-        assert_eq!((status, &refused["details"][0]["field"]), (400, &json!(field)), "{refused:#}");
+        assert_eq!((status, refused["details"][0]["field"].text()), (400, field), "{refused:#}");
     }
 }

@@ -10,11 +10,13 @@ use authority_model::proto::runtime::{
 use authority_process::clock::Clock;
 use chrono::TimeDelta;
 use prost::Message;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tonic::{Code, Request, Streaming, metadata::MetadataValue};
 
 use super::{Lines, TENANT, asking, decided, demo, nobody_watches, permitted};
-use crate::support::{Client, TestApp};
+use crate::support::{
+    Answered, Client, Members, TestApp, new_api_key, new_principal, nothing, only,
+};
 
 const NORA: &str = "nora@acme.example";
 /// The time within which streams must end on both nodes. Long enough for a busy machine.
@@ -72,15 +74,13 @@ impl Both {
 }
 
 async fn principal(app: &TestApp, more: Value) -> String {
-    let mut body = json!({"tenant_id": TENANT, "principal_class": "human", "display_name": "Nora"});
-    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    let (status, made) = app.owner().post("/api/v1/principals", body).await;
-    assert_eq!(status, 201, "{made:#}");
+    let body = new_principal("human", "Nora").and(&more);
+    let made = app.owner().create_principal(body).await.assert_status(201);
     format!("/api/v1/principals/{}", made["principal"]["id"].as_str().unwrap())
 }
 
 async fn suspend(app: &TestApp, path: &str) {
-    assert_eq!(app.owner().patch(path, json!({"state": "suspended"})).await.0, 200);
+    assert_eq!(app.owner().patch(path, only("state", "suspended")).await.0, 200);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -107,17 +107,17 @@ async fn with_its_person() {
     let (app, client, _) = demo().await;
     let watched = Watched::new(&client).await;
     let nora = app.person(TENANT, "viewer", NORA);
-    let by_email = principal(&app, json!({"email": NORA})).await;
+    let by_email = principal(&app, only("email", NORA)).await;
     let other = watched.open(&app.person(TENANT, "viewer", "vic@acme.example")).await;
     let mut both = watched.open(&nora).await;
     suspend(&app, &by_email).await;
     assert_eq!(both.end().await, ["forbidden"; 2]);
-    assert_eq!(app.owner().patch(&by_email, json!({"state": "active"})).await.0, 200);
+    assert_eq!(app.owner().patch(&by_email, only("state", "active")).await.0, 200);
     both = watched.open(&nora).await;
     assert_eq!(app.owner().call("DELETE", &by_email, None, &[]).await.0, 200);
     assert_eq!(both.end().await, ["forbidden"; 2]);
     // Her token's subject now has its own principal. The deleted principal no longer matters.
-    let by_subject = principal(&app, json!({"external_subject": format!("dev|{NORA}")})).await;
+    let by_subject = principal(&app, only("external_subject", format!("dev|{NORA}"))).await;
     both = watched.open(&nora).await;
     suspend(&app, &by_subject).await;
     assert_eq!(both.end().await, ["forbidden"; 2]);
@@ -156,39 +156,34 @@ async fn with_its_key_and_with_the_secret_that_was_shown() {
     let watched = Watched::new(&client).await;
     let owner = app.owner();
     let key = async |more: Value| {
-        let mut body = json!({"tenant_id": TENANT, "label": "w", "scopes": ["runtime:read"]});
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let (status, made) = owner.post("/api/v1/api-keys", body).await;
-        assert_eq!(status, 201, "{made:#}");
+        let body = new_api_key("w", &["runtime:read"]).and(&more);
+        let made = owner.create_api_key(body).await.assert_status(201);
         let path = format!("/api/v1/api-keys/{}", made["api_key"]["id"].as_str().unwrap());
         (path, app.client(made["secret"].as_str().unwrap()))
     };
     let end = Clock::default().now() + TimeDelta::seconds(2);
-    let (_, short) = key(json!({"expires_at": end.to_rfc3339()})).await;
+    let (_, short) = key(only("expires_at", end.to_rfc3339())).await;
     assert_eq!(watched.open(&short).await.end().await, ["unauthenticated"; 2]);
     assert!(Clock::default().now() >= end);
 
     // This key gets an expiry while its streams are open.
-    let (path, caller) = key(json!({})).await;
+    let (path, caller) = key(nothing()).await;
     let both = watched.open(&caller).await;
     let end = Clock::default().now() + TimeDelta::seconds(2);
-    let body = json!({"expires_at": end.to_rfc3339()});
-    assert_eq!(owner.patch(&path, body).await.0, 200);
+    assert_eq!(owner.patch(&path, only("expires_at", end.to_rfc3339())).await.0, 200);
     assert_eq!(both.end().await, ["unauthenticated"; 2]);
     assert!(Clock::default().now() >= end);
 
     // Rotating a key ends the streams of its old secret, at once or after the overlap.
-    let (path, caller) = key(json!({})).await;
+    let (path, caller) = key(nothing()).await;
     let both = watched.open(&caller).await;
     let rotate = format!("{path}/rotate");
-    let (status, rotated) = owner.post(&rotate, json!({})).await;
-    assert_eq!(status, 200, "{rotated:#}");
+    let rotated = owner.post(&rotate, nothing()).await.assert_status(200);
     assert_eq!(both.end().await, ["unauthenticated"; 2]);
     let caller = app.client(rotated["secret"].as_str().unwrap());
     let both = watched.open(&caller).await;
     let begun = Instant::now();
-    let (status, rotated) = owner.post(&rotate, json!({"overlap_seconds": 2})).await;
-    assert_eq!(status, 200, "{rotated:#}");
+    let rotated = owner.post(&rotate, only("overlap_seconds", 2)).await.assert_status(200);
     let new = watched.open(&app.client(rotated["secret"].as_str().unwrap())).await;
     assert_eq!(both.end().await, ["unauthenticated"; 2]);
     assert!(begun.elapsed() > Duration::from_millis(1900), "{:?}", begun.elapsed());
@@ -243,7 +238,7 @@ async fn whole(answer: reqwest::Response) -> String {
 async fn over_every_transport() {
     let (app, client, _) = demo().await;
     let Watched { held, permitted } = Watched::new(&client).await;
-    let person = principal(&app, json!({"external_subject": format!("dev|{NORA}")})).await;
+    let person = principal(&app, only("external_subject", format!("dev|{NORA}"))).await;
     // In the first round her token expires; in the second she is suspended.
     for (seconds, code) in [(3, Code::Unauthenticated), (3600, Code::PermissionDenied)] {
         let caller = app.client(&token(&app, seconds));

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Lines, TENANT, asking, decided, demo};
-use crate::support::{Client, TestApp, Wishes};
+use crate::support::{Answered, Client, Members, Plain, TestApp, Wishes, nothing, only};
 
 async fn watch(client: &Client, id: &str) -> (Lines, Value) {
     let mut lines = Lines::open(client, &format!("/v1/decisions/{id}:watch")).await;
@@ -14,15 +14,11 @@ async fn watch(client: &Client, id: &str) -> (Lines, Value) {
 async fn act(app: &TestApp, first: &Value, verb: &str, body: Value) {
     let approval = first["approval_id"].as_str().unwrap();
     let ann = app.person(TENANT, "approver", "ann@example.org");
-    let path = format!("/api/v1/app/approvals/{approval}/{verb}");
-    let (status, answer) = ann.post(&path, body).await;
-    assert_eq!(status, 200, "{answer:#}");
+    ann.act_on_approval(approval, verb, body).await.assert_status(200);
 }
 
 async fn report(client: &Client, id: &str) {
-    let body = json!({"outcome": "executed"});
-    let (status, answer) = client.post(&format!("/v1/decisions/{id}:report"), body).await;
-    assert_eq!(status, 200, "{answer:#}");
+    client.report_decision(id, only("outcome", "executed")).await.assert_status(200);
 }
 
 /// The streams run on the node that handles the approval and on another node.
@@ -35,7 +31,7 @@ async fn it_streams_the_approval_the_allow_and_the_outcome() {
     let (far, same) = watch(&beside.client(&client.token), &held).await;
     assert_eq!(first, same);
     assert_eq!(first["decision"], "require_approval");
-    assert_eq!((&first["approval_state"], &first["outcome"]), (&json!("pending"), &Value::Null));
+    assert_eq!((first["approval_state"].text(), &first["outcome"]), ("pending", &Value::Null));
     let mut streams = [near, far];
     let mut told = async |what: [&str; 2], wanted: [Value; 2]| {
         for lines in &mut streams {
@@ -43,15 +39,14 @@ async fn it_streams_the_approval_the_allow_and_the_outcome() {
             assert_eq!([&update[what[0]], &update[what[1]]], wanted.each_ref(), "{update:#}");
         }
     };
-    act(&app, &first, "approve", json!({})).await;
+    act(&app, &first, "approve", nothing()).await;
     told(["approval_state", "used_by"], [json!("approved"), Value::Null]).await;
-    let mut citing = asking(25_000.0, "DE");
-    citing["approval_id"] = first["approval_id"].clone();
+    let citing = asking(25_000.0, "DE").with("approval_id", &first["approval_id"]);
     let allowed = decided(&client, citing, "allow").await;
     told(["approval_state", "used_by"], [json!("used"), json!(allowed)]).await;
     // A new watcher first gets the current state.
     let (_, late) = watch(&client, &held).await;
-    assert_eq!((&late["approval_state"], &late["used_by"]), (&json!("used"), &json!(allowed)));
+    assert_eq!((late["approval_state"].text(), late["used_by"].text()), ("used", allowed.as_str()));
     report(&client, &allowed).await;
     told(["used_by", "outcome"], [json!(allowed), json!("executed")]).await;
     for mut lines in streams {
@@ -70,7 +65,7 @@ async fn one_no_is_the_end_of_it() {
     let again = decided(&client, asking(25_000.0, "DE"), "require_approval").await;
     let (mut one, first) = watch(&client, &held).await;
     let (mut other, _) = watch(&client, &again).await;
-    act(&app, &first, "decline", json!({"reason": "too much"})).await;
+    act(&app, &first, "decline", only("reason", "too much")).await;
     for lines in [&mut one, &mut other] {
         assert_eq!(lines.next().await.unwrap()["approval_state"], "declined");
         assert_eq!(lines.next().await, None);

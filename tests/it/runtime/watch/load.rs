@@ -7,13 +7,13 @@ use authority_model::proto::runtime::{
     StopConditionEvent, WatchStopConditionsRequest, runtime_service_client::RuntimeServiceClient,
 };
 use futures_util::future::join_all;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tonic::{Code, Request, Streaming, metadata::MetadataValue, transport::Channel};
 
 use super::{TENANT, asking, demo, nobody_watches, speed::committed};
 use crate::{
     faults::process::{Folder, Service},
-    support::Client,
+    support::{Answered, Client, only},
 };
 
 const STREAMS: usize = 1000;
@@ -28,9 +28,7 @@ async fn decisions(client: &Client) -> Vec<String> {
     for batch in 0..STREAMS / 100 {
         let amount = |place: usize| f64::from(u32::try_from(batch * 100 + place + 1).unwrap());
         let requests: Vec<_> = (0..100).map(|place| asking(amount(place), "DE")).collect();
-        let body = json!({"requests": requests});
-        let (status, answer) = client.post("/v1/decisions:batchEvaluate", body).await;
-        assert_eq!(status, 200, "{answer:#}");
+        let answer = client.batch_evaluate(only("requests", &requests)).await.assert_status(200);
         let id = |result: &Value| result["answer"]["decision_id"].as_str().unwrap().to_owned();
         ids.extend(answer["results"].as_array().unwrap().iter().map(id));
     }
@@ -121,8 +119,7 @@ async fn one_revocation_reaches_a_thousand_streams() {
         let event = events.message().await.unwrap().unwrap();
         (Clock::default().now(), event.stop_condition)
     })));
-    let path = format!("/api/v1/delegations/{delegation}/revoke");
-    assert_eq!(app.owner().post(&path, json!({})).await.0, 200);
+    assert_eq!(app.owner().revoke_delegation(&delegation, None).await.0, 200);
     let mut told = told.await.unwrap();
     assert!(told.iter().all(|(_, fired)| fired.as_deref() == Some("delegation.revoked")));
     told.sort_unstable();

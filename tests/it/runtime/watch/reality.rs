@@ -4,23 +4,20 @@ use chrono::{SecondsFormat, TimeDelta};
 use serde_json::{Value, json};
 
 use super::{AGENT, Lines, TENANT, asking, demo};
-use crate::support::{Client, TestApp};
+use crate::support::{Answered, Client, Members, Plain, TestApp};
 use authority_process::clock::Clock;
-
-const EVALUATE: &str = "/api/v1/runtime/evaluate";
 
 /// Creates an anchor that grounds payments and goes stale after this many seconds.
 async fn anchored(app: &TestApp, seconds: u32) -> String {
     let owner = app.owner();
-    let (_, people) = owner.get("/api/v1/principals?principal_class=human").await;
+    let (_, people) = owner.list_principals("principal_class=human").await;
     let body = json!({
         "tenant_id": TENANT, "anchor_type": "financial_context", "display_name": "Reference rates",
         "authority": {"owner_entity_id": people["principals"][0]["id"]}, "status": "active",
         "grounds_actions": ["payment.*"],
         "freshness_contract": {"max_staleness_seconds": seconds},
     });
-    let (status, made) = owner.post("/api/v1/reality-anchors", body).await;
-    assert_eq!(status, 201, "{made:#}");
+    let made = owner.create_reality_anchor(body).await.assert_status(201);
     made["reality_anchor"]["id"].as_str().unwrap().to_owned()
 }
 
@@ -28,8 +25,7 @@ async fn anchored(app: &TestApp, seconds: u32) -> String {
 async fn observed(app: &TestApp, anchor: &str, sampled_at: &str, hash: &str) {
     let body = json!({"tenant_id": TENANT, "anchor_id": anchor, "sampled_at": sampled_at,
                       "content_hash": hash});
-    let (status, made) = app.owner().post("/api/v1/reality-snapshots", body).await;
-    assert_eq!(status, 201, "{made:#}");
+    app.owner().create_reality_snapshot(body).await.assert_status(201);
 }
 
 fn now() -> String {
@@ -38,7 +34,7 @@ fn now() -> String {
 
 async fn evaluated(client: &Client, key: &str) -> (u16, Value) {
     let headers = [("idempotency-key", key)];
-    client.call("POST", EVALUATE, Some(asking(10.0, "DE")), &headers).await
+    client.evaluate_with(asking(10.0, "DE"), &headers).await
 }
 
 /// An anchor goes stale without a write. The next decision, the stream and the repeat all notice it
@@ -65,7 +61,7 @@ async fn an_anchor_that_goes_stale_ends_a_permission_without_a_write() {
     assert_eq!(event["reason_code"], "reality_revalidation_required", "{event:#}");
     assert_eq!(event["authority_revision"], first["authority_revision"], "the revision changed");
     let (status, again) = evaluated(&client, "pay-1").await;
-    assert_eq!((status, &again["error"]), (409, &json!("decision_stopped")), "{again:#}");
+    assert_eq!((status, again["error"].text()), (409, "decision_stopped"), "{again:#}");
     let (_, held) = evaluated(&client, "pay-2").await;
     assert_eq!(held["reason_code"], "reality_revalidation_required", "{held:#}");
     observed(&app, &anchor, &now(), "sha256:2").await;
@@ -89,7 +85,7 @@ async fn two_sources_that_differ_end_a_permission() {
     assert_eq!(event["stop_condition"], "reality.decoupled", "{event:#}");
     assert_eq!(event["reason_code"], "reality_decoupled", "{event:#}");
     let (status, again) = evaluated(&client, "pay-1").await;
-    assert_eq!((status, &again["error"]), (409, &json!("decision_stopped")), "{again:#}");
+    assert_eq!((status, again["error"].text()), (409, "decision_stopped"), "{again:#}");
 }
 
 /// An approval covers only drift that began before it. With such an approval the permission
@@ -100,33 +96,26 @@ async fn a_review_is_of_what_had_begun() {
     let ann = app.person(TENANT, "approver", "ann@example.org");
     let approved = async |answer: &Value| {
         let id = answer["approval_id"].as_str().unwrap().to_owned();
-        let (status, acted) =
-            ann.post(&format!("/api/v1/app/approvals/{id}/approve"), json!({})).await;
-        assert_eq!(status, 200, "{acted:#}");
+        ann.approve_approval(&id).await.assert_status(200);
         id
     };
-    let citing = |id: &str| {
-        let mut ask = asking(25_000.0, "DE");
-        ask["approval_id"] = json!(id);
-        ask
-    };
-    let (_, held) = client.post(EVALUATE, asking(25_000.0, "DE")).await;
+    let citing = |id: &str| asking(25_000.0, "DE").with("approval_id", id);
+    let (_, held) = client.evaluate(asking(25_000.0, "DE")).await;
     let early = approved(&held).await;
     let check = json!({"tenant_id": TENANT, "action_id": "payment.execute",
                        "coupling_result": "decoupling_detected",
                        "runtime_effect": "require_human_review"});
-    let (_, check) = app.owner().post("/api/v1/reality-coupling-checks", check).await;
+    let (_, check) = app.owner().create_coupling_check(check).await;
     let drift = json!({"tenant_id": TENANT, "check_id": check["coupling_check"]["id"],
                        "action_id": "payment.execute", "drift_type": "stable_drift",
                        "severity": "high", "actor_entity_id": AGENT});
-    let (status, made) = app.owner().post("/api/v1/stable-drift-events", drift).await;
-    assert_eq!(status, 201, "{made:#}");
-    let (_, held) = client.post(EVALUATE, citing(&early)).await;
+    app.owner().create_drift_event(drift).await.assert_status(201);
+    let (_, held) = client.evaluate(citing(&early)).await;
     assert_eq!(held["decision"], "require_approval", "{held:#}");
-    let (_, again) = client.post(EVALUATE, asking(25_000.0, "DE")).await;
+    let (_, again) = client.evaluate(asking(25_000.0, "DE")).await;
     let late = approved(&again).await;
     assert_ne!(late, early);
-    let (_, allowed) = client.post(EVALUATE, citing(&late)).await;
+    let (_, allowed) = client.evaluate(citing(&late)).await;
     assert_eq!(allowed["decision"], "allow", "{allowed:#}");
     // `Lines::stops` requires a heartbeat first, which shows that the permission stands despite the
     // open drift.

@@ -4,10 +4,9 @@ use authority_process::clock::Clock;
 use chrono::{DateTime, Utc};
 use diesel::{QueryableByName, sql_types::Timestamptz};
 use diesel_async::RunQueryDsl;
-use serde_json::json;
 
 use super::{Lines, demo, permitted};
-use crate::support::{Client, TestApp, Wishes};
+use crate::support::{Client, Plain, TestApp, Wishes, nothing};
 
 const ROUNDS: usize = 25;
 
@@ -38,15 +37,13 @@ async fn measured(app: &TestApp, watcher: &Client, delegation: &str) -> Vec<i64>
             let event = lines.next().await.unwrap();
             (Clock::default().now(), event)
         };
-        let ((at, event), (status, _)) = tokio::join!(told, owner.post(&suspend, json!({})));
-        assert_eq!((status, &event["kind"]), (200, &json!("stopped")), "{event:#}");
+        let ((at, event), (status, _)) = tokio::join!(told, owner.post(&suspend, nothing()));
+        assert_eq!((status, event["kind"].text()), (200, "stopped"), "{event:#}");
         taken.push((at - committed(app).await).num_milliseconds());
-        let (status, _) = owner.post(&format!("{path}/reinstate"), json!({})).await;
+        let (status, _) = owner.post(&format!("{path}/reinstate"), nothing()).await;
         assert_eq!(status, 200);
         // Waits until the watcher's node also has the reinstated delegation.
-        while watcher.post("/api/v1/runtime/evaluate", super::asking(1.0, "DE")).await.1["decision"]
-            != "allow"
-        {}
+        while watcher.evaluate(super::asking(1.0, "DE")).await.1["decision"] != "allow" {}
     }
     taken.sort_unstable();
     taken

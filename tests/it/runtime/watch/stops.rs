@@ -7,7 +7,10 @@ use authority_graph as graph;
 use serde_json::{Value, json};
 
 use super::{AGENT, Lines, TENANT, asking, decided, demo, nobody_watches, permitted};
-use crate::support::{Client, TestApp, Wishes};
+use crate::support::{
+    Answered, Client, EVALUATE, Members, Plain, TestApp, Wishes, new_api_key, new_stop, new_tenant,
+    nothing, only,
+};
 
 /// A change that stops a permission: the call, the call that undoes it, and the stop condition.
 struct Stop {
@@ -19,7 +22,7 @@ struct Stop {
 }
 
 fn stops(delegation: &str, delegator: &str) -> Vec<Stop> {
-    let state = |path: &str, state: &str| ("PATCH", path.to_owned(), json!({"state": state}));
+    let state = |path: &str, state: &str| ("PATCH", path.to_owned(), only("state", state));
     let suspended = |path: &str, condition, reason| Stop {
         does: state(path, "suspended"),
         undoes: state(path, "active"),
@@ -27,18 +30,18 @@ fn stops(delegation: &str, delegator: &str) -> Vec<Stop> {
         reason,
     };
     let made = |path: &str, mut body: Value, undo: &str, condition, reason| {
-        body["tenant_id"] = json!(TENANT);
-        body["reason"] = json!("looks wrong");
+        body["tenant_id"] = TENANT.into();
+        body["reason"] = "looks wrong".into();
         Stop {
             does: ("POST", path.to_owned(), body),
-            undoes: ("POST", format!("{path}/{{id}}/{undo}"), json!({})),
+            undoes: ("POST", format!("{path}/{{id}}/{undo}"), nothing()),
             condition,
             reason,
         }
     };
-    let act = |verb: &str| ("POST", format!("/api/v1/delegations/{delegation}/{verb}"), json!({}));
-    let signal = json!({"actor_id": AGENT});
-    let (set_aside, all) = (json!({"delegation_id": delegation}), json!({"action": "payment.*"}));
+    let act = |verb: &str| ("POST", format!("/api/v1/delegations/{delegation}/{verb}"), nothing());
+    let signal = only("actor_id", AGENT);
+    let (set_aside, all) = (only("delegation_id", delegation), only("action", "payment.*"));
     let quarantined = "capability.quarantined";
     vec![
         made("/api/v1/stop-signals", signal, "lift", "actor.stop_signal", "actor_stopped"),
@@ -79,13 +82,13 @@ async fn does(owner: &Client, (verb, path, body): &(&str, String, Value), id: &s
 async fn each_condition_ends_the_stream_and_forbids_the_repeat() {
     let (app, client, delegation) = demo().await;
     let owner = app.owner();
-    let (_, found) = owner.get(&format!("/api/v1/delegations/{delegation}")).await;
+    let (_, found) = owner.get_delegation(&delegation).await;
     let delegator = found["delegation"]["delegator_id"].as_str().unwrap();
     for (place, stop) in stops(&delegation, delegator).into_iter().enumerate() {
         let key = format!("pay-{place}");
         let headers = [("idempotency-key", key.as_str())];
         let ask = || Some(asking(10.0, "DE"));
-        let (_, allowed) = owner.call("POST", "/api/v1/runtime/evaluate", ask(), &headers).await;
+        let (_, allowed) = owner.call("POST", EVALUATE, ask(), &headers).await;
         assert_eq!(allowed["decision"], "allow", "{allowed:#}");
         let id = allowed["decision_id"].as_str().unwrap();
         let (mut lines, first) = Lines::stops(&client, id).await;
@@ -100,8 +103,8 @@ async fn each_condition_ends_the_stream_and_forbids_the_repeat() {
         let path = format!("/v1/decisions/{id}:watch-stop-conditions");
         let mut late = Lines::open(&owner, &path).await;
         assert_eq!(late.last().await["reason_code"], stop.reason);
-        let (status, again) = owner.call("POST", "/api/v1/runtime/evaluate", ask(), &headers).await;
-        assert_eq!((status, &again["error"]), (409, &json!("decision_stopped")), "{again:#}");
+        let (status, again) = owner.call("POST", EVALUATE, ask(), &headers).await;
+        assert_eq!((status, again["error"].text()), (409, "decision_stopped"), "{again:#}");
         assert!(again["message"].as_str().unwrap().contains(stop.reason), "{again:#}");
         let made = made.as_object().unwrap().values().find_map(|record| record["id"].as_str());
         does(&owner, &stop.undoes, made.unwrap_or_default()).await;
@@ -116,15 +119,12 @@ async fn unrelated_changes_do_not_end_it() {
     let client = app.client(&app.demo().await.api_key);
     let (mut lines, first) = Lines::stops(&client, &permitted(&client).await).await;
     let owner = app.owner();
-    let signal = json!({"tenant_id": TENANT, "actor_id": "svc:agent:acme:support-bot",
-                        "reason": "it talks too much"});
-    assert_eq!(owner.post("/api/v1/stop-signals", signal).await.0, 201);
+    let signal = new_stop("svc:agent:acme:support-bot", "it talks too much");
+    assert_eq!(owner.create_stop_signal(signal).await.0, 201);
     // The delegation becomes narrower, but still covers the permitted request.
-    let (_, found) = owner.get(&format!("/api/v1/delegations?tenant_id={TENANT}")).await;
+    let (_, found) = owner.list_delegations(&format!("tenant_id={TENANT}")).await;
     let id = found["delegations"][0]["id"].as_str().unwrap();
-    let narrow = json!({"max_amount": "10"});
-    let (status, narrowed) = owner.post(&format!("/api/v1/delegations/{id}/narrow"), narrow).await;
-    assert_eq!(status, 200, "{narrowed:#}");
+    owner.narrow_delegation(id, only("max_amount", "10")).await.assert_status(200);
     let mut seen = first["authority_revision"].as_u64().unwrap();
     for _ in 0..3 {
         let event = lines.next().await.unwrap();
@@ -142,14 +142,12 @@ async fn unrelated_changes_do_not_end_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_expiry_ends_it_on_time() {
     let (app, client, _) = demo().await;
-    let (_, found) = app.owner().get(&format!("/api/v1/delegations?tenant_id={TENANT}")).await;
+    let (_, found) = app.owner().list_delegations(&format!("tenant_id={TENANT}")).await;
     let end = Clock::default().now() + chrono::TimeDelta::seconds(3);
     let body = json!({"tenant_id": TENANT, "delegate_id": AGENT, "actions": ["payment.*"],
         "delegator_id": found["delegations"][0]["delegator_id"], "expires_at": end.to_rfc3339()});
-    let (status, made) = app.owner().post("/api/v1/delegations", body).await;
-    assert_eq!(status, 201, "{made:#}");
-    let mut ask = asking(10.0, "DE");
-    ask["delegation_id"] = made["delegation"]["id"].clone();
+    let made = app.owner().create_delegation(body).await.assert_status(201);
+    let ask = asking(10.0, "DE").with("delegation_id", &made["delegation"]["id"]);
     let id = decided(&client, ask, "allow").await;
     let (mut lines, _) = Lines::stops(&client, &id).await;
     let event = lines.last().await;
@@ -184,19 +182,19 @@ async fn only_a_permission_is_watched_and_only_by_those_who_may_read_it() {
         let id = decided(&client, ask, decision).await;
         let (status, refused) =
             client.get(&format!("/v1/decisions/{id}:watch-stop-conditions")).await;
-        assert_eq!((status, &refused["error"]), (409, &json!("transition_not_allowed")));
+        assert_eq!((status, refused["error"].text()), (409, "transition_not_allowed"));
         assert!(refused["message"].as_str().unwrap().contains(decision), "{refused:#}");
     }
     let id = permitted(&client).await;
-    let other = json!({"name": "Other", "slug": "other"});
-    assert_eq!(app.owner().post("/api/v1/tenants", other).await.0, 201);
+    let other = new_tenant("Other", "other");
+    assert_eq!(app.owner().create_tenant(other).await.0, 201);
     let stranger = app.client(&app.api_key("svc:tenant:other", &["runtime:read"]).await);
     let blind = app.client(&app.api_key(TENANT, &["runtime:write"]).await);
     for verb in ["watch", "watch-stop-conditions"] {
         let path = format!("/v1/decisions/{id}:{verb}");
         assert_eq!(stranger.get(&path).await.0, 404, "{verb}");
         assert_eq!(blind.get(&path).await.0, 403, "{verb}");
-        assert_eq!(client.get(&format!("/v1/decisions/svc:decision:0:{verb}")).await.0, 404);
+        assert_eq!(client.get_decision(&format!("svc:decision:0:{verb}")).await.0, 404);
         for reader in [app.owner(), app.person(TENANT, "viewer", "vic@example.org")] {
             let _ = Lines::open(&reader, &path).await.next().await.unwrap();
         }
@@ -209,14 +207,12 @@ async fn a_key_that_is_taken_back_ends_it() {
     let (app, client, _) = demo().await;
     let held = decided(&client, asking(25_000.0, "DE"), "require_approval").await;
     let id = permitted(&client).await;
-    let body = json!({"tenant_id": TENANT, "label": "watcher", "scopes": ["runtime:read"]});
-    let (_, made) = app.owner().post("/api/v1/api-keys", body).await;
+    let (_, made) = app.owner().create_api_key(new_api_key("watcher", &["runtime:read"])).await;
     let watcher = app.client(made["secret"].as_str().unwrap());
     let (mut stops, _) = Lines::stops(&watcher, &id).await;
     let mut updates = Lines::open(&watcher, &format!("/v1/decisions/{held}:watch")).await;
     assert_eq!(updates.next().await.unwrap()["approval_state"], "pending");
-    let path = format!("/api/v1/api-keys/{}", made["api_key"]["id"].as_str().unwrap());
-    let (status, gone) = app.owner().call("DELETE", &path, None, &[]).await;
+    let (status, gone) = app.owner().revoke_api_key(made["api_key"]["id"].as_str().unwrap()).await;
     assert!(status == 200 || status == 204, "{gone:#}");
     for lines in [&mut stops, &mut updates] {
         assert_eq!(lines.last().await["error"], "unauthenticated");

@@ -4,7 +4,6 @@ use authority_model::proto::runtime::{
     DecisionUpdate, StopConditionEvent, WatchDecisionRequest, WatchStopConditionsRequest,
     runtime_service_client::RuntimeServiceClient,
 };
-use serde_json::json;
 use tonic::{Code, Request, metadata::MetadataValue};
 use tonic_types::StatusExt;
 
@@ -34,8 +33,7 @@ async fn grpc_streams_and_refuses_with_the_same_words() {
     nobody_watches(&app).await;
     let mut events = grpc.watch_stop_conditions(asked(&id)).await.unwrap().into_inner();
     assert_eq!(events.message().await.unwrap().unwrap().kind, "heartbeat");
-    let path = format!("/api/v1/delegations/{delegation}/revoke");
-    assert_eq!(app.owner().post(&path, json!({})).await.0, 200);
+    assert_eq!(app.owner().revoke_delegation(&delegation, None).await.0, 200);
     let StopConditionEvent { kind, stop_condition, reason_code, at, .. } =
         events.message().await.unwrap().unwrap();
     assert_eq!(kind, "stopped");
