@@ -110,7 +110,7 @@ pub(crate) async fn rows(
     let events = product::start("table-events", "strict", folder).await?;
     let owner = Owner::new(events.address, folder, "table-events")?;
     endpoint(&owner, NOWHERE).await?;
-    // A separate server, so that both have stored as many decisions.
+    // Each server has stored the same number of decisions.
     let plain = product::start("table-plain", "strict", folder).await?;
     let mut all = with_cerbos(&demo, cerbos.as_ref());
     all.push(Row::new(

@@ -33,7 +33,7 @@ class Story:
         self.proxies: list[Proxy] = []
         self.programs: list[Driver] = []
         self.faults: list[str] = []
-        # Why the story shows nothing.
+        # The reason why the story has no result.
         self.too_slow: str | None = None
         # Faults that no slow machine explains.
         self.violations: list[str] = []
@@ -211,7 +211,7 @@ async def many_waiters(story: Story) -> None:
     answers = await asyncio.gather(*waiting)
     await program.stop()
     ended = [(answer["outcome"], answer.get("code")) for answer in answers]
-    # A waiter without an answer may be the one that used the approval. Its tool then never runs.
+    # A waiter without an answer may have used the approval. Its tool then never runs.
     if ("ran", None) not in ended and any(outcome == "unavailable" for outcome, _ in ended):
         raise TooSlow("a waiter got no answer")
     story.expect("waiters that ran", ended.count(("ran", None)), 1)

@@ -167,7 +167,7 @@ def is_too_slow(case: Case, outcome: Outcome, proxy: Proxy) -> bool:
         return False
     decisions = case.expected("decisions") or 0
     least = min(decisions) if isinstance(decisions, list) else decisions
-    # Without the service's decision, the expected failure shows nothing.
+    # Without the service's decision, the expected failure is no evidence.
     return len(proxy.decisions) < least or not is_among(outcome.answer["outcome"], case.expected("outcome"))
 
 

@@ -64,9 +64,9 @@ pub fn fill(request: &Map<String, Value>, declared: &Declaration) -> ApprovalPre
     match &declared.presentation {
         Some(presentation) => {
             filler.declared(presentation, &mut filled);
-            // With paths that lead nowhere, such as those of another `input_at`, people would see
-            // less than without a declaration. The declared title is not for fields that an agent
-            // chose.
+            // If no declared path has a value, for example because `input_at` is wrong, people would
+            // see less than without a declaration. The declared title is not for fields that an
+            // agent chose.
             if declares_paths(presentation) && shows_nothing(&filled) {
                 filled = general;
                 filler.all(&mut filled);

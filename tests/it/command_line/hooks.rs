@@ -120,7 +120,7 @@ async fn a_held_call_waits_for_people() {
     assert!((4..9).contains(&since.elapsed().as_secs()), "{:?}", since.elapsed());
 }
 
-/// The operation and the command ask the same question, whatever the description of the command.
+/// The operation and the command ask the same question. It does not contain the description.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_later_approval_is_for_the_command_with_any_description() {
     let world = World::start().await;

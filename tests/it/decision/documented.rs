@@ -107,7 +107,7 @@ fn files(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
     }
 }
 
-/// Its comment names the calls that escape: those that name no file.
+/// Its comment describes the calls that escape: calls without the name of a file.
 const OF_NAMED_FILES: &str = "crates/console/src/policies/starts/code_secrets.cedar";
 
 #[test]

@@ -92,7 +92,7 @@ async fn a_list_has_declared_facts_and_the_names_of_policies() {
     assert_eq!(members, expected.split(' ').map(str::to_owned).collect(), "{line:#}");
 }
 
-/// A list names the policies that denied the action, and no policy that did not match. A denial by
+/// A list names the policies that denied the action. It names no other policy. A denial by
 /// another check has no names, and neither has a denial whose context was erased.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_list_names_the_policies_that_denied() {

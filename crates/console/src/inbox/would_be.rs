@@ -87,7 +87,7 @@ impl WouldBe {
         t::inbox::people_with(people, self.roles.join(", "))
     }
 
-    /// What the decision would be. `needed` people must approve, as the request was opened.
+    /// Describes the decision that would follow. The request was opened for `needed` approvals.
     pub(super) fn sentence(&self, needed: i32) -> Safe<String> {
         match self.missing {
             _ if !self.permits() && !self.voids() => t::inbox::with_all(self.word),

@@ -66,7 +66,7 @@ impl Console {
         Some(with_query(endpoint, &query.finish()))
     }
 
-    /// The claims of a logout token of one of the providers.
+    /// Returns the claims of a logout token. Any of the providers may have issued it.
     async fn logout_claims(&self, token: &str) -> Result<LogoutClaims, IdentityError> {
         let mut refused = IdentityError::Unreadable;
         for provider in &self.0.providers {

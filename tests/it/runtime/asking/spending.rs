@@ -68,8 +68,8 @@ async fn permitted(waiters: &[Waiter]) -> BTreeSet<String> {
     join_all(waiters.iter().map(Waiter::permitted)).await.into_iter().flatten().collect()
 }
 
-/// Returns the decisions that the service recorded as permitted by the approval. Checks that one of
-/// them is recorded with the approval.
+/// Returns the decisions that the service recorded as permitted by the approval. Checks that the
+/// approval records one of these decisions.
 async fn recorded(app: &TestApp, id: &str) -> BTreeSet<String> {
     let owner = app.owner();
     let get = async |path: String| {
