@@ -573,8 +573,9 @@ mod tests {
         let shown = title("To {payee}", &json!({"payee": payee}));
         assert_eq!(shown, format!("To {}…", "A".repeat(60)));
         assert_eq!(title("To {payee}", &json!({"payee": "A\nB"})), "To “A B”");
-        assert_eq!(title("{text}!", &json!({"text": "a ”b“"})), "“a \"b\"”!");
-        assert_eq!(title("{text}!", &json!({"text": "RE-1"})), "RE-1!");
+        let text = |text: &str| title("{text}!", &json!({"text": text, "payee": "A"}));
+        assert_eq!(text("a ”b“"), "“a \"b\"”!");
+        assert_eq!(text("RE-1"), "RE-1!");
         let filled = fill(&request(&json!({"payee": "N\u{43e}rd"})), &declared("To {payee}"));
         assert_eq!(
             (filled.mixed_letters.as_str(), filled.facts[0].mixed_letters.as_str()),
