@@ -209,7 +209,7 @@ async fn a_principal_ends_by_its_name_after_what_ends_with_it() {
     // For a tenant, the page counts all of its records.
     let page = owner.get("/console/records/tenants/svc:tenant:acme/delete").await;
     page.shows("All of this stops");
-    page.shows("1 delegation");
+    page.shows("2 delegations");
     page.shows("to confirm");
 }
 

@@ -11,6 +11,8 @@ use crate::support::{Answered, Members, Plain, new_principal};
 
 const NEW: &str = "/console/agents/new";
 const OWNER: (&str, &str) = ("owner", "operator@localhost");
+/// The administrator of the demonstration.
+const ADMIN: (&str, &str) = ("admin", "admin@acme.example");
 
 /// Sends a step's form with these values.
 async fn step(browser: &mut Browser, page: &Page, act: &str, values: &[(&str, &str)]) -> Page {
@@ -28,6 +30,21 @@ async fn person(console: &Console) -> String {
     let people = listed["principals"].as_array().unwrap();
     let finance = people.iter().find(|one| one["display_name"] == "Head of finance").unwrap();
     finance["id"].as_str().unwrap().to_owned()
+}
+
+/// The API key that the last step shows.
+#[track_caller]
+fn shown_key(done: &Page) -> String {
+    let secret = Regex::new("<code class=\"secret\" data-copy>([^<]*)</code>").unwrap();
+    secret.captures(&done.text).unwrap()[1].to_owned()
+}
+
+/// The body of the first request that the last step shows.
+#[track_caller]
+fn shown_request(done: &Page) -> Value {
+    let body = Regex::new("(?s)curl -sS [^ ]*/api/v1/runtime/evaluate .*?-d &#39;(.*?)&#39;</pre>");
+    let body = body.unwrap();
+    serde_json::from_str(&unescaped(&body.captures(&done.text).unwrap()[1])).unwrap()
 }
 
 async fn found(console: &Console, id: &str) -> (u16, Value) {
@@ -103,13 +120,9 @@ async fn an_agent_is_made_with_its_authority_its_key_and_its_first_request() {
     assert_eq!((given.len(), given[0]["expires_at"].text()), (1, "2041-01-01T00:00:00Z"));
     assert_eq!(given[0]["max_total_amount"]["window_seconds"], 86400);
 
-    let secret = Regex::new("<code class=\"secret\" data-copy>([^<]*)</code>").unwrap();
-    let secret = secret.captures(&done.text).unwrap()[1].to_owned();
-    let body = Regex::new("(?s)curl -sS [^ ]*/api/v1/runtime/evaluate .*?-d &#39;(.*?)&#39;</pre>");
-    let body = unescaped(&body.unwrap().captures(&done.text).unwrap()[1]);
+    let secret = shown_key(&done);
     done.shows("authority.runtime.v1.RuntimeService/Evaluate</pre>");
-    let asked: Value = serde_json::from_str(&body).unwrap();
-    let (status, decided) = console.app.client(&secret).evaluate(asked).await;
+    let (status, decided) = console.app.client(&secret).evaluate(shown_request(&done)).await;
     assert_eq!((status, decided["decision"].text()), (200, "allow"), "{decided:#}");
     done.shows("/console/decisions?agent=svc%3Aagent%3Aacme%3Apay-bot\">Its decisions</a>");
     // The key is bound to the agent, and is not shown again.
@@ -159,17 +172,67 @@ async fn after_a_refusal_it_continues_with_the_records_that_exist() {
     assert_eq!(delegations(&console, agent).await.len(), 1);
 }
 
+/// The demonstration's administrator already has a delegation with `can_delegate`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_demonstrations_administrator_makes_an_agent() {
+    let console = Console::start().await;
+    let mut admin = console.signed_in_at(ADMIN, "/console/agents").await;
+    admin.get("/console/agents").await.shows("href=\"/console/agents/new\">New agent…");
+    let page = admin.get(NEW).await;
+    assert!(!page.text.contains("You have no delegation"), "{}", page.text);
+    // They choose themselves as the owner, by name.
+    let own = Regex::new("<option value=\"([^\"]*)\"[^>]*>Administrator</option>").unwrap();
+    let own = own.captures(&page.text).unwrap()[1].to_owned();
+    let who = [
+        ("m.name", "desk-bot"),
+        ("m.display_name", "Pays at the desk"),
+        ("m.owner_principal_id", &*own),
+    ];
+    let page = step(&mut admin, &page, "next", &who).await;
+    page.shows("Step 2 of 4");
+    let held = "<option value=\"([^\"]*)\"[^>]*>payment\\.\\*, invoice\\.\\*, up to 50000 EUR";
+    let held = Regex::new(held).unwrap();
+    let held = held.captures(&page.text).unwrap()[1].to_owned();
+    let limit = |amount: &'static str| {
+        [
+            ("m.parent_id", &*held),
+            ("m.actions", "payment.execute"),
+            ("m.purposes", "invoice-settlement"),
+            ("m.max_amount", amount),
+            ("m.currency", "EUR"),
+            ("m.jurisdictions", "DE"),
+        ]
+    };
+    // They give no more than they have.
+    let third = step(&mut admin, &page, "next", &limit("50001")).await;
+    let refused = step(&mut admin, &third, "", &[]).await;
+    assert_eq!(refused.status, 400, "{}", refused.text);
+    refused.shows("desk-bot exists, but has no delegation yet");
+    let third = step(&mut admin, &refused, "next", &limit("5000")).await;
+    third.shows("desk-bot may run payment.execute up to 5 000.00 EUR each time, in DE");
+    let done = step(&mut admin, &third, "", &[]).await;
+    assert_eq!(done.status, 200, "{}", done.text);
+    done.shows("desk-bot is ready");
+    let given = delegations(&console, "svc:agent:acme:desk-bot").await;
+    let links = (given[0]["parent_id"].text(), given[0]["delegator_id"].text());
+    assert_eq!((given.len(), links), (1, (held.as_str(), own.as_str())), "{given:#?}");
+    let agent = console.app.client(&shown_key(&done));
+    let (status, decided) = agent.evaluate(shown_request(&done)).await;
+    assert_eq!((status, decided["decision"].text()), (200, "allow"), "{decided:#}");
+    let page = admin.get("/console/decisions?agent=svc:agent:acme:desk-bot").await;
+    page.shows("payment.execute");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tenants_admin_makes_an_agent_under_a_delegation_that_they_received() {
     let console = Console::start().await;
     let person = person(&console).await;
-    let (who, owner) = (("admin", "admin@acme.example"), console.app.owner());
+    let (who, owner) = (("admin", "ann@acme.example"), console.app.owner());
     let mut admin = console.signed_in_at(who, "/console/agents").await;
     admin.get("/console/agents").await.shows("href=\"/console/agents/new\">New agent…");
     admin.get(NEW).await.shows("You have no delegation to pass on.");
     // The installation's owner registers the admin, and gives the first delegation.
-    let body =
-        new_principal("human", "Administrator").with("external_subject", "dev|admin@acme.example");
+    let body = new_principal("human", "Ann").with("external_subject", "dev|ann@acme.example");
     let own = owner.create_principal(body).await.assert_status(201);
     let body = json!({"tenant_id": "svc:tenant:acme", "delegator_id": person,
         "delegate_id": own["principal"]["id"], "actions": ["payment.*"], "can_delegate": true,
@@ -207,12 +270,10 @@ async fn a_tenants_admin_makes_an_agent_under_a_delegation_that_they_received() 
     let given = delegations(&console, "svc:agent:acme:team-bot").await;
     let delegator = &given[0]["delegator_id"];
     assert_eq!((given.len(), delegator), (1, &own["principal"]["id"]), "{given:#?}");
-    let secret = Regex::new("<code class=\"secret\" data-copy>([^<]*)</code>").unwrap();
-    let secret = secret.captures(&done.text).unwrap()[1].to_owned();
     let asked = json!({"subject": "svc:agent:acme:team-bot", "action": "payment.execute",
         "purpose": "invoice-settlement",
         "context": {"amount": 100, "currency": "EUR", "jurisdiction": "DE"}});
-    let (status, decided) = console.app.client(&secret).evaluate(asked).await;
+    let (status, decided) = console.app.client(&shown_key(&done)).evaluate(asked).await;
     assert_eq!((status, decided["decision"].text()), (200, "allow"), "{decided:#}");
 }
 

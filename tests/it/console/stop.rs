@@ -92,7 +92,7 @@ async fn an_action_is_suspended_for_everybody_or_for_one() {
     misspelt.shows("tenant has `paymnt.execute`. Did you mean `payment.execute`?");
     let page = browser.get(&format!("{CONFIRM}?action=payment.*")).await;
     assert!(!page.text.contains("No tool, purpose or delegation"), "{}", page.text);
-    page.shows("1 agent is affected:");
+    page.shows("2 agents are affected:");
     page.shows(
         "<a href=\"/console/decisions?agent=svc%3Aagent%3Aacme%3Ainvoice-bot\">1 decision</a>",
     );

@@ -17,7 +17,7 @@ use crate::{
 };
 
 const BOT: &str = "svc:agent:acme:invoice-bot";
-const ADMIN: &str = "admin@acme.example";
+const ADMIN: &str = "ann@acme.example";
 
 /// An operation with an example of its body.
 pub(super) struct Example {

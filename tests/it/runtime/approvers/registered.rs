@@ -141,14 +141,17 @@ async fn a_request_that_nobody_could_approve_says_so() {
     let eligible = async |id: &str| shown(&app, id).await["eligible"].clone();
     let id = held(&agent).await;
     assert_eq!(eligible(&id).await, Value::Null, "two approvers are registered");
-    // One approver is suspended, and the other creates the key that makes the request.
+    // The administrator and one approver are suspended. The other approver creates the key that
+    // makes the request.
     let (_, found) = app.owner().list_principals(&format!("tenant_id={TENANT}&limit=100")).await;
     let of = |email: &str| {
         let mut all = found["principals"].as_array().unwrap().iter();
         let one = all.find(|one| one["email"] == email).unwrap();
         one["id"].as_str().unwrap().to_owned()
     };
-    change(&app, &of("legal@acme.example"), only("state", "suspended")).await;
+    for email in ["admin@acme.example", "legal@acme.example"] {
+        change(&app, &of(email), only("state", "suspended")).await;
+    }
     let (_, own) = key_of(&app, &person(&app, "admin", "approver")).await;
     assert_eq!(held(&own).await, id);
     assert_eq!(eligible(&id).await, "none", "no approver remains after this request");
