@@ -540,6 +540,13 @@ class Waiting(Case):
         self.assertEqual(len(self.service.answers), 2)
         self.reported("executed")
 
+    def test_a_wait_is_logged(self):
+        self.later("approved")
+        with self.assertLogs("agent_authority", "WARNING") as logged:
+            self.pay(wait=5)
+        waiting = f"waiting for approval svc:approval:{'0' * 32}: {self.service.url}/receipts/x"
+        self.assertEqual([record.getMessage() for record in logged.records], [waiting])
+
     def test_approved_while_streams_are_refused(self):
         self.service.refuse_streams = 429
         self.later("approved")

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import assert from 'node:assert/strict';
 import { Held, Unavailable } from '@agent-authority/sdk/guard';
 import { Service } from './service.js';
-import { authorityOf, denied, impatient, service, settled } from './world.js';
+import { authorityOf, denied, impatient, service, settled, silent } from './world.js';
 
 beforeEach(() => hold());
 
@@ -82,6 +82,16 @@ test('without wait, a held call has what is needed to continue, and no secret', 
   assert.ok(!text.includes('DE02') && !text.includes('svc_sandbox') && !text.includes(service.keys[0]));
   assert.ok(!('client_nonce' in json.question) && !('approval_id' in json.question));
   assert.deepEqual(made, []);
+});
+
+test('a wait is logged with the approval and the receipt', async () => {
+  const warnings = [];
+  const logger = { ...silent, warn: (text) => warnings.push(text) };
+  const { pay } = guarded({ wait: '10s' }, authorityOf({ logger }));
+  decideAfter('approved');
+  assert.equal(await pay(args), 'paid');
+  assert.equal(warnings.length, 1);
+  assert.ok(warnings[0].startsWith(`waiting for approval ${approval}: ${service.baseUrl}/receipts/svc:decision:`));
 });
 
 test('a held call waits, cites its approval with a new key, and runs once', async () => {

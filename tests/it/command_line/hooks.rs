@@ -104,8 +104,9 @@ async fn a_held_call_waits_for_people() {
     let (answer, ()) = tokio::join!(world.hook(&flags, &rm), world.decide("approve", nothing()));
     let (code, printed, told) = &answer;
     assert_eq!((*code, printed.as_str()), (0, "{}\n"), "{told}");
-    let waiting = format!("waiting for approval: {}/receipts/svc:decision:", world.app.base_url());
-    assert!(told.starts_with(&waiting) && told.lines().count() == 1, "{told}");
+    let receipt = format!(": {}/receipts/svc:decision:", world.app.base_url());
+    assert!(told.starts_with("waiting for approval svc:approval:"), "{told}");
+    assert!(told.contains(&receipt) && told.lines().count() == 1, "{told}");
     let declined = only("reason", "keep it");
     let (answer, ()) = tokio::join!(world.hook(&flags, &rm), world.decide("decline", declined));
     let (code, printed, _) = &answer;

@@ -246,6 +246,8 @@ class Core:
                 await io.sleep(self.config.ask_again)
             return None
         state = await self._approval_state(io, held) if resumed else "pending"
+        if state == "pending" and held.eligible != "none" and ends > clock():
+            log.warning("waiting for approval %s: %s", held.approval_id, held.verify_url)
         while state in ("pending", _UNKNOWN):
             if held.eligible == "none" or ends - clock() <= 0:
                 is_lost = resumed and state == _UNKNOWN

@@ -12,7 +12,7 @@ import { USER_AGENT } from '../version.js';
 import { ask, type Call } from './attempts.js';
 import { checkPermit, validity } from './check-permit.js';
 import { Denied, Held, Unavailable } from './failures.js';
-import { followApproval, readApproval } from './hold.js';
+import { followApproval, readApproval, type Settled } from './hold.js';
 import type { Keyring } from './keyring.js';
 import type { Logger } from './log.js';
 import { BUILT_IN } from './permit.js';
@@ -142,9 +142,12 @@ export class Decider {
     const ready = decision.readyApprovalId;
     if (ready !== undefined && ready !== cited) return ready;
     if (held.eligible === 'none' || until.isOver) throw held;
-    const { client } = this.#parts;
-    const state = approvalId === undefined || approvalId === ready ? 'unreadable'
-      : await followApproval(client, { decisionId: decision.decisionId, approvalId, until, signal });
+    const { client, log } = this.#parts;
+    let state: Settled | 'unreadable' | undefined = 'unreadable';
+    if (approvalId !== undefined && approvalId !== ready) {
+      log.warn(`waiting for approval ${approvalId}: ${held.verifyUrl}`);
+      state = await followApproval(client, { decisionId: decision.decisionId, approvalId, until, signal });
+    }
     if (state === 'approved') return approvalId;
     if (state === undefined) throw held;
     if (state !== 'unreadable') throw ended(state, question, decision);

@@ -134,8 +134,9 @@ impl Hook {
         }
         let mut answer = evaluate(&server, &request).await?;
         if let Some(approval_id) = awaited(&answer) {
-            let link = text::plain(text::of(&answer, "verify_url"));
-            let _ = writeln!(io::stderr(), "waiting for approval: {link}");
+            let [id, link] = ["approval_id", "verify_url"].map(|member| text::of(&answer, member));
+            let (id, link) = (text::plain(id), text::plain(link));
+            let _ = writeln!(io::stderr(), "waiting for approval {id}: {link}");
             let waited = timeout_at(end, wait::outcome(&server, text::of(&answer, "decision_id")));
             match waited.await {
                 Err(_) => {}

@@ -39,6 +39,8 @@ impl Relay {
             || call.is_stateless() && is_tool
             || call.progress_token().is_some()
         {
+            let approval_id = hold.approval_id.as_deref().unwrap_or_default();
+            self.warn(format!("waiting for approval {approval_id}: {}", hold.verify_url));
             self.wait(id, hold);
         } else {
             self.end_held(id, &hold);

@@ -80,6 +80,8 @@ fn a_client_with_a_progress_token_waits() {
     send(&mut world, 1, &params);
     let hold = world.hold();
     assert_eq!(world.followed[0].1, hold.decision_id);
+    let waiting = format!("waiting for approval svc:approval:1: {}", hold.verify_url);
+    assert_eq!(world.warnings, [waiting]);
     world.pass(35);
     let progress: Vec<_> =
         world.client.iter().map(|one| one["params"]["progress"].as_u64().unwrap()).collect();

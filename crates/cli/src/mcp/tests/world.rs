@@ -31,6 +31,8 @@ pub(super) struct World {
     pub(super) followed: Vec<(CallId, String)>,
     pub(super) reports: Vec<(String, Outcome, String)>,
     pub(super) observed: Vec<String>,
+    /// The messages to the person who runs the command.
+    pub(super) warnings: Vec<String>,
     pub(super) begun: Vec<String>,
     /// Whether the beginning of each call is recorded at once.
     pub(super) records: bool,
@@ -73,6 +75,7 @@ impl World {
             followed: Vec::new(),
             reports: Vec::new(),
             observed: Vec::new(),
+            warnings: Vec::new(),
             begun: Vec::new(),
             records: true,
             kills: 0,
@@ -125,7 +128,8 @@ impl World {
                     self.observed.extend(names);
                 }
                 Action::Kill(_) => self.kills += 1,
-                Action::Forget(_) | Action::Warn(_) => {}
+                Action::Warn(message) => self.warnings.push(message),
+                Action::Forget(_) => {}
             }
         }
     }
