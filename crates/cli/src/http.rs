@@ -10,6 +10,14 @@ pub(crate) fn deepest(error: reqwest::Error) -> String {
     plain(&authority_client::deepest(error))
 }
 
+/// Returns the remedy if no trusted authority issued the certificate of the other side.
+pub(crate) fn authority_remedy(cause: &str) -> Option<&'static str> {
+    cause.contains("UnknownIssuer").then_some(
+        "if a private authority issued this certificate, set SSL_CERT_FILE to the authority's PEM \
+         file",
+    )
+}
+
 /// Parses `--jwks`. Unencrypted addresses are refused: anyone who can change the keys in transit
 /// could sign deliveries and evidence.
 pub fn keys_address(text: &str) -> Result<Url, String> {

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    http::authority_remedy,
     identity::{caller_of, identity_of},
     outcome::{CommandOutput, Failure},
     place,
@@ -32,6 +33,33 @@ fn client_certificate() -> Result<Option<Vec<u8>>, Failure> {
         Failure::usage(format!("{CLIENT_CERTIFICATE}: `{}`: {error}", path.display()))
     });
     read.map(Some)
+}
+
+/// Returns the remedy if a service did not respond.
+fn unreached_remedy(base: &str, cause: &str) -> String {
+    if let Some(remedy) = authority_remedy(cause) {
+        return remedy.to_owned();
+    }
+    let alert = cause.split_once("fatal alert: ").map_or("", |(_, alert)| alert);
+    if alert.contains("Certificate") || alert.contains("UnknownCA") {
+        return client_certificate_remedy();
+    }
+    let check = "check the address, and that the service is running";
+    // The connection can end before the client has read the alert.
+    let cause = cause.to_lowercase();
+    let has_ended = ["closed", "reset", "broken pipe"].iter().any(|end| cause.contains(end));
+    if base.starts_with("https:") && has_ended {
+        format!("{check}\n{}", client_certificate_remedy())
+    } else {
+        check.to_owned()
+    }
+}
+
+fn client_certificate_remedy() -> String {
+    format!(
+        "if the service checks the certificates of clients, set {CLIENT_CERTIFICATE} to a PEM file \
+         with a certificate that it accepts, and its private key"
+    )
 }
 
 /// A service to call.
@@ -166,10 +194,10 @@ impl Server {
 
     fn failure(&self, error: Error) -> Failure {
         match error {
-            Error::Unreached { base, cause } => Failure::unreached(format!(
-                "no answer from {base}: {}\ncheck the address, and that the service is running",
-                plain(&cause)
-            )),
+            Error::Unreached { base, cause } => {
+                let remedy = unreached_remedy(&base, &cause);
+                Failure::unreached(format!("no answer from {base}: {}\n{remedy}", plain(&cause)))
+            }
             Error::Refused(refusal) => self.refused(&refusal),
             Error::Ended(error) => Failure::new(text(&error)),
             Error::Address => Failure::usage("--url: cannot take a path"),
@@ -182,6 +210,9 @@ impl Server {
         let advice = match refusal.status {
             _ if error.asks_for_a_sign_in() => self.fresh_login(),
             StatusCode::UNAUTHORIZED => self.advice.to_owned(),
+            StatusCode::FORBIDDEN if error.message.contains("needs a client certificate") => {
+                format!("\n{}", client_certificate_remedy())
+            }
             _ if error.is_of_rules() => self.not_permitted(),
             _ => remedy(&error.error).to_owned(),
         };
@@ -234,5 +265,39 @@ mod tests {
         );
         // The advice is empty for a token that the user passed.
         assert_eq!(refused("https://a.example/", ""), words);
+    }
+
+    #[test]
+    fn a_certificate_problem_has_its_remedy() {
+        let base = "https://a.example/";
+        let named = Base::Named(Url::parse(base).unwrap());
+        let server = Server::new(named, "t", "", View { utc: true, json: false }).unwrap();
+        let (private, own) = ("set SSL_CERT_FILE to", "set AGENT_AUTHORITY_CLIENT_CERTIFICATE to");
+        let check = "check the address, and that the service is running";
+        for (cause, remedies) in [
+            ("invalid peer certificate: UnknownIssuer", [Some(private), None]),
+            ("received fatal alert: CertificateRequired", [Some(own), None]),
+            ("received fatal alert: UnknownCA", [Some(own), None]),
+            ("Connection reset by peer (os error 104)", [Some(own), Some(check)]),
+            ("Connection refused (os error 111)", [None, Some(check)]),
+            ("received fatal alert: ProtocolVersion", [None, Some(check)]),
+        ] {
+            let (base, shown) = (base.to_owned(), cause.to_owned());
+            let failure = server.failure(Error::Unreached { base, cause: shown });
+            let text = failure.to_string();
+            assert!(failure.is_unreached() && text.contains(cause), "{text}");
+            for remedy in [private, own, check] {
+                assert_eq!(text.contains(remedy), remedies.contains(&Some(remedy)), "{text}");
+            }
+        }
+        let path = "/api/v1/tenants".to_owned();
+        let message =
+            "this path needs a client certificate with a name that the operator has listed";
+        let body =
+            serde_json::json!({"error": "forbidden", "message": message, "request_id": "7f"});
+        let error: ApiError = serde_json::from_value(body).unwrap();
+        let (status, method) = (StatusCode::FORBIDDEN, Method::GET);
+        let text = server.refused(&Refusal { status, method, path, error }).to_string();
+        assert!(text.contains(message) && text.contains(own), "{text}");
     }
 }

@@ -18,7 +18,11 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::time::sleep;
 use url::Url;
 
-use crate::{http::deepest, outcome::Failure, text::plain};
+use crate::{
+    http::{authority_remedy, deepest},
+    outcome::Failure,
+    text::plain,
+};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A token that expires within this time is refreshed before use.
@@ -283,7 +287,8 @@ fn away(url: &str, error: reqwest::Error) -> Failure {
             "the identity provider does not answer; try again\n{url}: {why}"
         ))
     } else {
-        Failure::unreached(format!("{url}: {why}"))
+        let remedy = authority_remedy(&why).map(|remedy| format!("\n{remedy}"));
+        Failure::unreached(format!("{url}: {why}{}", remedy.unwrap_or_default()))
     }
 }
 

@@ -125,7 +125,7 @@ async fn the_command_line_uses_tls() {
     let own = ("AGENT_AUTHORITY_CLIENT_CERTIFICATE", path("cli.pem"));
     let (code, _, told) = command(&list, &[]).await;
     assert_eq!(code, 1, "{told}");
-    assert!(told.contains("certificate"), "{told}");
+    assert!(told.contains("certificate") && told.contains("set SSL_CERT_FILE to"), "{told}");
     let (code, _, told) = command(&list, std::slice::from_ref(&trusted)).await;
     assert_eq!(code, 1, "{told}");
     let (code, table, told) = command(&list, &[trusted.clone(), own]).await;
