@@ -29,5 +29,6 @@ pub use letters::mixed_letters;
 pub use message::{
     Message, MessageKind, MessageText, mail_body, mattermost, slack, teams, visible,
 };
+pub use path::quoted;
 pub use roles::{ROLES, RolePath, role_paths, role_values, written_values};
 pub use searched::{AMOUNT, SearchedFact};

@@ -12,7 +12,7 @@ pub(crate) fn is_plain(name: &str) -> bool {
 }
 
 /// A name as it stands in a path: as JSON if it could be mistaken for parts of the path.
-pub(crate) fn quoted(name: &str) -> String {
+pub fn quoted(name: &str) -> String {
     if is_plain(name) { name.to_owned() } else { Value::from(name).to_string() }
 }
 

@@ -82,6 +82,7 @@ async fn a_tenant_without_decisions_has_an_empty_page() {
     let mut admin = console.signed_in(ADMIN).await;
     let page = admin.get("/console").await;
     assert_eq!(page.text.matches("No decision was counted.").count(), 2, "{}", page.text);
+    page.shows("A decision is counted about two minutes after it is made.");
     assert_eq!(number(&page, "Waiting for approval").0, "0");
     assert!(!page.text.contains("oldest asked"), "{}", page.text);
     assert!(

@@ -180,6 +180,14 @@ async fn warnings_are_in_the_list_on_the_page_and_in_each_second_step() {
         }
         browser.get("/console/approvals").await.shows(&format!("{text}</span>"));
     }
+    // A line of the list has the label of the first warning, and the number of the others.
+    let page = browser.get("/console/approvals").await;
+    for label in ["Same document +1", "Other account +1", "Shared account"] {
+        page.shows(&format!(">{label}<span class=\"hidden\"> This "));
+    }
+    console.held_with(pay("Same AG", "DE77", "X-1")).await;
+    let page = browser.get("/console/approvals").await;
+    page.shows(">Same document +2<span class=\"hidden\"> This document is in another request.");
     let ids = [first, second];
     open(&mut browser, &ids).await;
     let page = browser.get(&format!("{SEVERAL}?id={}", ids.join("&id="))).await;

@@ -17,22 +17,15 @@ pub(crate) struct Authority {
 }
 
 impl Authority {
-    /// The authority that was used, if there is one.
-    pub(crate) async fn if_any(view: &View, used: Option<&ApprovalAuthority>) -> Option<Self> {
-        match used {
-            Some(used) => Some(Self::of(view, used).await),
-            None => None,
-        }
-    }
-
-    /// The authority that was used, with its current state.
-    pub(crate) async fn of(view: &View, used: &ApprovalAuthority) -> Self {
-        Self {
+    /// The authority that was used, with its current state, if there is one.
+    pub(crate) async fn of(view: &View, used: Option<&ApprovalAuthority>) -> Option<Self> {
+        let used = used?;
+        Some(Self {
             kind: text::authority(&used.kind),
             id: used.id.clone(),
             links: chain::of_ids(view, &used.chain).await,
             actions: used.actions.clone(),
             bounds: used.bounds.as_ref().map(|bounds| arguments(&bounds.0)).unwrap_or_default(),
-        }
+        })
     }
 }

@@ -7,7 +7,7 @@ use prost_reflect::{DynamicMessage, ReflectMessage};
 use crate::{
     administration::records::{Shown, read},
     kit::{
-        kinds::{Kind, Member, json, text},
+        kinds::{Kind, Member, json, text, texts},
         prelude::*,
     },
 };
@@ -81,8 +81,7 @@ pub(crate) async fn up_from(view: &View, last: DynamicMessage) -> Vec<Link> {
 }
 
 async fn delegation(view: &View, id: &DelegationRef) -> Read {
-    let kind = Kind::at("delegations").ok_or_else(|| Status::not_found(t::NO_SUCH_PAGE))?;
-    Ok(read(view, kind, id).await?.message)
+    Ok(read(view, Kind::known("delegations")?, id).await?.message)
 }
 
 async fn links(view: &View, chain: Vec<(DelegationRef, Read)>) -> Vec<Link> {
@@ -119,15 +118,13 @@ fn terms(
     });
     let bounds = all.iter().filter_map(|member| Shown::of(view, member, members.get(&member.name)));
     let word = |name: &str| members.get(name).and_then(Value::as_str);
-    let actions = members.get("actions").and_then(Value::as_array).into_iter().flatten();
-    let actions: Vec<_> = actions.filter_map(Value::as_str).collect();
     let limit = |amount| format!("{amount} {}", word("currency").unwrap_or_default());
     let until = word("expires_at").and_then(|at| Moment::read(at, view.now));
     Terms {
         from: names.called(text(link, "delegator_id")),
         to: names.called(text(link, "delegate_id")),
         state: state_now(text(link, "state"), until.as_ref()),
-        actions: actions.join(", "),
+        actions: texts(link, "actions").join(", "),
         limit: word("max_amount").map(|amount| limit(amount).trim_end().to_owned()),
         until,
         bounds: bounds.collect(),

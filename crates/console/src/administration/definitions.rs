@@ -35,13 +35,10 @@ struct DefinitionPage {
     address: String,
     /// The page of the tool's record.
     record: String,
-    /// The tool's name at the server.
-    name: String,
     /// The page of the server's record.
     server: String,
-    actions: Vec<String>,
-    /// `quarantined`, `pinned` or `drifted`.
-    pin: String,
+    tool: Tool,
+    mcp: McpTool,
     is_done: bool,
     /// The text to pin, or the pinned text.
     text: String,
@@ -57,7 +54,6 @@ struct DefinitionPage {
     choices: Vec<Effect>,
     /// Whether the person may pin the text now.
     may_pin: bool,
-    digest: String,
     /// The version of the tool's record, for `If-Match`.
     tag: String,
     key: String,
@@ -81,8 +77,7 @@ impl Present {
     async fn read(view: &View, id: &EntityRef) -> Result<Self, Status> {
         let request = GetToolRequest { id: id.into() };
         let answer = view.calls.send(rpc::GET_TOOL, &request, &[]).await?;
-        let tag = answer.headers.get("etag").and_then(|tag| tag.to_str().ok());
-        let tag = tag.unwrap_or_default().to_owned();
+        let tag = answer.tag().unwrap_or_default().to_owned();
         let unreadable = |_| Status::internal(t::administration::TOOL_UNREADABLE);
         let mut tool = Tool::decode(answer.message).map_err(unreadable)?;
         let none = || Status::not_found(t::administration::NO_DEFINITION);
@@ -142,17 +137,15 @@ impl Present {
             address: address(&self.tool.id),
             record: format!("/console/records/tools/{}", encoded(&self.tool.id)),
             server: format!("/console/records/external-apps/{}", encoded(&self.mcp.server_id)),
-            actions: self.tool.actions,
             is_done: false,
             hidden: escape::hidden_in(&hidden),
             effect: effect.join(", "),
             choices,
             may_pin: !is_pinned && !is_deprecated && has_text && view.may(rpc::PIN_TOOL),
-            digest: self.mcp.seen_digest,
             tag: self.tag,
             key: idempotency_key()?,
-            name: self.mcp.name,
-            pin: self.mcp.pin,
+            tool: self.tool,
+            mcp: self.mcp,
             pinned: lines.as_ref().and(pinned.clone()),
             text: seen.or(pinned).unwrap_or_default(),
             lines,

@@ -10,7 +10,7 @@ use authority_model::{
     wire::Time,
 };
 use chrono::TimeDelta;
-use step::KeyOperation;
+use step::{KeyOperation, Step};
 
 use crate::kit::{prelude::*, typed::is_named};
 
@@ -20,32 +20,6 @@ pub(crate) fn router() -> Router<Console> {
         .route("/console/keys/act", get(confirm).post(act))
 }
 
-struct Key {
-    kid: String,
-    purpose: String,
-    alg: String,
-    status: String,
-    /// The meaning of the status.
-    label: &'static str,
-    custody: String,
-    since: Option<Moment>,
-    due: Option<Moment>,
-    /// The available operations.
-    signs: bool,
-    revocable: bool,
-}
-
-struct Rotation {
-    id: String,
-    kid: String,
-    successor: Option<String>,
-    state: String,
-    due: Option<Moment>,
-    /// When it completes automatically.
-    completes: Option<Moment>,
-    reason: Option<String>,
-}
-
 /// How long a successor is published before it signs automatically, in seconds.
 const PUBLISHED: i64 = 3600;
 
@@ -53,45 +27,45 @@ const PUBLISHED: i64 = 3600;
 #[template(path = "keys.html")]
 struct KeysPage {
     frame: Frame,
-    keys: Vec<Key>,
-    rotations: Vec<Rotation>,
+    keys: Vec<SigningKey>,
+    rotations: Vec<KeyRotation>,
     /// The result of the last act.
     done: Option<&'static str>,
 }
 
 async fn show(view: View, query: Pairs) -> Response {
-    let done =
-        KeyOperation::parse(done_word(&view, "/console/keys", &query)).ok().map(KeyOperation::done);
-    view.answer(shown(&view, done).await)
+    let done = KeyOperation::parse(done_word(&view, "/console/keys", &query)).ok();
+    view.answer(shown(&view, done.map(|operation| operation.done)).await)
 }
 
 async fn shown(view: &View, done: Option<&'static str>) -> Result<Response, Status> {
     let listed = view.calls.call(&ListKeysRequest {}).await?;
-    let request = ListKeyRotationsRequest::default();
-    let rotations = view.calls.call(&request).await?;
-    let successors: Vec<String> =
-        rotations.rotations.iter().filter_map(|one| one.successor_kid.clone()).collect();
-    let rotations = rotations.rotations.into_iter().map(|rotation| Rotation {
-        completes: completes(view, &rotation),
-        due: Moment::of_time(rotation.due_at, view.now),
-        id: rotation.id,
-        kid: rotation.kid,
-        successor: rotation.successor_kid,
-        state: rotation.state,
-        reason: rotation.reason,
-    });
+    let rotations = view.calls.call(&ListKeyRotationsRequest::default()).await?;
     let shown = KeysPage {
         frame: view.frame(t::kit::SIGNING_KEYS, Section::Records),
-        keys: listed.keys.into_iter().map(|one| shown_key(view, one, &successors)).collect(),
-        rotations: rotations.collect(),
+        keys: listed.keys,
+        rotations: rotations.rotations,
         done,
     };
     Ok(page(StatusCode::OK, &shown))
 }
 
-fn completes(view: &View, rotation: &KeyRotation) -> Option<Moment> {
-    let begun = rotation.begun_at.and_then(Time::moment)?;
-    Some(Moment::of(begun + TimeDelta::seconds(PUBLISHED), view.now))
+impl KeysPage {
+    /// Whether the key replaces another one.
+    fn is_successor(&self, key: &SigningKey) -> bool {
+        self.rotations.iter().any(|rotation| rotation.successor_kid.as_ref() == Some(&key.kid))
+    }
+
+    /// The meaning of the key's status.
+    fn label(&self, key: &SigningKey) -> &'static str {
+        label(&key.status, self.is_successor(key))
+    }
+
+    /// When a replacement completes automatically.
+    fn completes(&self, rotation: &KeyRotation) -> Option<Moment> {
+        let begun = rotation.begun_at.and_then(Time::moment)?;
+        self.frame.at(Some(Time::from(begun + TimeDelta::seconds(PUBLISHED))))
+    }
 }
 
 /// The current function of a key. During a replacement the old key signs, and its successor is
@@ -107,30 +81,12 @@ fn label(status: &str, is_successor: bool) -> &'static str {
     }
 }
 
-fn shown_key(view: &View, key: SigningKey, successors: &[String]) -> Key {
-    let is_successor = successors.contains(&key.kid);
-    Key {
-        label: label(&key.status, is_successor),
-        signs: key.status == "active" && !is_successor,
-        revocable: key.status != "revoked",
-        since: Moment::of_time(key.activated_at.or(key.created_at), view.now),
-        due: Moment::of_time(key.rotation_due_at, view.now),
-        kid: key.kid,
-        purpose: key.purpose,
-        alg: key.alg,
-        status: key.status,
-        custody: key.custody_provider,
-    }
-}
-
 #[derive(Template)]
 #[template(path = "keys_confirm.html")]
 struct ConfirmPage {
     frame: Frame,
-    step: &'static str,
-    label: &'static str,
+    operation: &'static KeyOperation,
     question: String,
-    about: &'static str,
     /// The id of a key or of its replacement.
     of: String,
     /// The text to type as confirmation.
@@ -145,61 +101,52 @@ async fn confirm(view: View, query: Pairs) -> Response {
 }
 
 fn form(view: &View, asked: &Pairs, problem: Option<String>) -> Result<Response, Status> {
-    let step = KeyOperation::parse(asked.text("step"))?;
-    if !view.may(step.needs()) {
-        return Err(refused(view, step.needs()));
+    let operation = KeyOperation::parse(asked.text("step"))?;
+    if !view.may(operation.needs) {
+        return Err(refused(view, operation.needs));
     }
     let of = asked.text("of").to_owned();
     let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-    let frame = view.frame(step.label(), Section::Records);
+    let frame = view.frame(operation.label, Section::Records);
     let shown = ConfirmPage {
-        frame: match problem {
-            Some(text) => frame.failed(step.undone(), text, Some("name")),
-            None => frame,
-        },
-        step: step.word(),
-        label: step.label(),
-        question: step.question(&of),
-        about: step.about(),
-        name: step.typed(&of).map(str::to_owned),
+        frame: frame.failed_if(operation.undone, problem, Some("name")),
+        question: operation.question(&of),
+        name: operation.typed(&of).map(str::to_owned),
         of,
-        takes_reason: step == KeyOperation::Rotate,
+        takes_reason: operation.step == Step::Rotate,
+        operation,
         key: asked.one("key").map(str::to_owned).map_or_else(idempotency_key, Ok)?,
     };
     Ok(page(status, &shown))
 }
 
 async fn act(Posted { view, form }: Posted) -> Response {
-    let undone = KeyOperation::parse(form.text("step")).map_or(t::NOT_DONE, KeyOperation::undone);
+    let operation = KeyOperation::parse(form.text("step"));
+    let undone = operation.map_or(t::NOT_DONE, |operation| operation.undone);
     view.answer_act(undone, acted(&view, &form).await)
 }
 
 async fn acted(view: &View, asked: &Pairs) -> Result<Response, Status> {
     let (of, key) = (asked.text("of").to_owned(), asked.one("key"));
-    let step = KeyOperation::parse(asked.text("step"))?;
-    if let Some(name) = step.typed(&of).filter(|name| !is_named(name, asked.text("name"))) {
+    let operation = KeyOperation::parse(asked.text("step"))?;
+    if let Some(name) = operation.typed(&of).filter(|name| !is_named(name, asked.text("name"))) {
         return form(view, asked, Some(t::type_exactly(name)));
     }
-    match step {
-        KeyOperation::Rotate => {
+    let calls = &view.calls;
+    let sent = match operation.step {
+        Step::Rotate => {
             let reason = asked.one("reason").map(str::to_owned);
             let request = ScheduleKeyRotationRequest { kid: of, due_at: None, reason };
-            view.calls.call_once(&request, key).await?;
+            calls.call_once(&request, key).await.map(drop)
         }
-        KeyOperation::Revoke => {
-            let request = RevokeKeyRequest { kid: of };
-            view.calls.call_once(&request, key).await?;
+        Step::Revoke => calls.call_once(&RevokeKeyRequest { kid: of }, key).await.map(drop),
+        Step::Complete => {
+            calls.call_once(&CompleteKeyRotationRequest { id: of }, key).await.map(drop)
         }
-        KeyOperation::Complete => {
-            let request = CompleteKeyRotationRequest { id: of };
-            view.calls.call_once(&request, key).await?;
-        }
-        KeyOperation::Cancel => {
-            let request = CancelKeyRotationRequest { id: of };
-            view.calls.call_once(&request, key).await?;
-        }
-    }
-    Ok(see_done(view, "/console/keys", step.word()))
+        Step::Cancel => calls.call_once(&CancelKeyRotationRequest { id: of }, key).await.map(drop),
+    };
+    sent?;
+    Ok(see_done(view, "/console/keys", operation.word))
 }
 
 #[cfg(test)]

@@ -31,17 +31,10 @@ pub(crate) fn router() -> Router<Console> {
 }
 
 struct Delivery {
-    id: String,
-    event_type: String,
-    event_id: String,
-    state: String,
+    delivery: WebhookDelivery,
     /// The state in words.
     label: &'static str,
-    made: Option<Moment>,
-    due: Option<Moment>,
     attempts: Vec<Attempt>,
-    /// Whether it can be sent again.
-    is_over: bool,
 }
 
 struct Attempt {
@@ -99,13 +92,10 @@ async fn shown(
     let list = ListAddress::of(&*address, [("state", state)]);
     let is_redriven = done_word(view, &address, query) == "redrive";
     let done = done.or_else(|| is_redriven.then(|| t::administration::WILL_BE_SENT.to_owned()));
-    let mut frame = view.frame(t::administration::deliveries_to(&endpoint.url), Section::Records);
-    if let Some(failed) = &failed {
-        let heading = t::administration::NOT_DELIVERED;
-        frame = frame.failed(heading, format!("{}.", failed.path), None);
-    }
+    let frame = view.frame(t::administration::deliveries_to(&endpoint.url), Section::Records);
+    let problem = failed.as_ref().map(|failed| format!("{}.", failed.path));
     let shown = WebhookPage {
-        frame,
+        frame: frame.failed_if(t::administration::NOT_DELIVERED, problem, None),
         deliveries: listed.deliveries.into_iter().map(|one| delivery(view, one)).collect(),
         links: STATES.map(|(word, label)| list.link(label, "state", word)).into(),
         pages: list.pages(query, listed.next_page_token.as_deref()),
@@ -130,27 +120,16 @@ fn held(view: &View, endpoint: &WebhookEndpoint) -> Option<(Moment, &'static str
     Some((until, why))
 }
 
-fn delivery(view: &View, delivery: WebhookDelivery) -> Delivery {
-    let attempts = delivery.attempts.into_iter().map(|attempt| Attempt {
+fn delivery(view: &View, mut delivery: WebhookDelivery) -> Delivery {
+    let attempts = std::mem::take(&mut delivery.attempts).into_iter().map(|attempt| Attempt {
         number: attempt.attempt,
         at: Moment::of_time(attempt.at, view.now),
         outcome: outcome(attempt.status, attempt.error_class.as_deref(), attempt.latency_ms),
         answer: attempt.body_start.map(|body| Argument::new("", body)),
     });
-    Delivery {
-        attempts: attempts.collect(),
-        made: Moment::of_time(delivery.created_at, view.now),
-        due: Moment::of_time(delivery.due_at, view.now),
-        is_over: delivery.state != "open",
-        label: STATES
-            .iter()
-            .find(|(state, _)| *state == delivery.state)
-            .map_or(t::overview::UNKNOWN, |state| state.1),
-        id: delivery.id,
-        event_type: delivery.event_type,
-        event_id: delivery.event_id,
-        state: delivery.state,
-    }
+    let state = STATES.iter().find(|(state, _)| *state == delivery.state);
+    let label = state.map_or(t::overview::UNKNOWN, |(_, label)| *label);
+    Delivery { attempts: attempts.collect(), label, delivery }
 }
 
 fn outcome(status: Option<i32>, error: Option<&str>, latency: Option<i32>) -> String {

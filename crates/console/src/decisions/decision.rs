@@ -24,13 +24,6 @@ use crate::{
     },
 };
 
-/// The reported outcome of a permitted action.
-struct Report {
-    outcome: String,
-    detail: Option<String>,
-    at: Option<Moment>,
-}
-
 #[derive(Template)]
 #[template(path = "decision.html")]
 struct DecisionPage {
@@ -63,7 +56,8 @@ struct DecisionPage {
     authority: Option<Authority>,
     obligations: Vec<CodeWithMeaning>,
     stop_conditions: Vec<CodeWithMeaning>,
-    report: Option<Report>,
+    /// The reported outcome of a permitted action.
+    report: Option<OutcomeReport>,
     seal: Seal,
     may_seal: bool,
     may_replay: bool,
@@ -104,7 +98,7 @@ async fn shown(view: &View, id: &DecisionRef, sealed_now: bool) -> Result<Respon
     let (names, seal, authority, People { approved_by, asked_by }, policies) = tokio::join!(
         Names::of(view, vec![subject.clone()]),
         Seal::of(view, id),
-        Authority::if_any(view, used.as_ref()),
+        Authority::of(view, used.as_ref()),
         People::of(view, &decision),
         deciding_policies(view, &decision),
     );
@@ -146,7 +140,7 @@ async fn shown(view: &View, id: &DecisionRef, sealed_now: bool) -> Result<Respon
         authority,
         obligations: codes(&decision.obligations, CodeWithMeaning::obligation),
         stop_conditions: codes(&decision.stop_conditions, CodeWithMeaning::stop),
-        report: decision.report.map(|report| Report::of(view, report)),
+        report: decision.report,
         may_seal: view.may(rpc::SEAL_DECISION),
         may_replay: view.may(rpc::MINT_REPLAY_PROOF),
         seal,
@@ -159,13 +153,6 @@ async fn shown(view: &View, id: &DecisionRef, sealed_now: bool) -> Result<Respon
         id: decision.decision_id.into(),
     };
     Ok(page(StatusCode::OK, &shown))
-}
-
-impl Report {
-    fn of(view: &View, report: OutcomeReport) -> Self {
-        let at = Moment::of_time(report.at, view.now);
-        Self { at, outcome: report.outcome, detail: report.detail }
-    }
 }
 
 fn codes(codes: &[String], of: fn(&str) -> CodeWithMeaning) -> Vec<CodeWithMeaning> {

@@ -30,23 +30,10 @@ pub(super) const SPANS: [(&str, &str); 5] = [
 /// Parameters of the list's page besides its filter.
 const OWN: [&str; 2] = ["page", "id"];
 
-/// A person's filter. An empty text matches all.
-#[derive(Default)]
+/// A person's filter.
 pub(super) struct Filter {
-    /// As it was typed: an id, or an agent's name.
-    pub(super) agent: String,
-    pub(super) action: String,
-    pub(super) outcome: String,
-    pub(super) reason: String,
-    pub(super) span: String,
-    /// The first and the last day, as `2026-11-24`, in UTC.
-    pub(super) from: String,
-    pub(super) to: String,
-    /// The exact beginning and end, in RFC 3339, from links of the overview.
-    pub(super) since: String,
-    pub(super) until: String,
-    /// The value of a declared fact, as `document:RE-1`.
-    pub(super) fact: String,
+    /// The value of each parameter. An empty text matches all.
+    members: [(&'static str, String); 10],
     /// Other parameters of the address, as `outcome=refused`. They have no effect on the list.
     pub(super) ignored: Vec<String>,
 }
@@ -64,19 +51,24 @@ impl Filter {
         };
         let date = |name: &str| day(&text(name)).map(|day| day.to_string()).unwrap_or_default();
         let time = |name: &str| Some(text(name)).filter(|text| moment(text).is_some());
+        let reason = Some(text("reason")).filter(|code| Reason::from_word(code).is_some());
         let mut filter = Self {
-            agent: text("agent"),
-            action: text("action"),
-            outcome: known("outcome", &OUTCOMES),
-            reason: Some(text("reason"))
-                .filter(|code| Reason::from_word(code).is_some())
-                .unwrap_or_default(),
-            span: known("span", &SPANS),
-            from: date("from"),
-            to: date("to"),
-            since: time("since").unwrap_or_default(),
-            until: time("until").unwrap_or_default(),
-            fact: text("fact"),
+            members: [
+                // As it was typed: an id, or an agent's name.
+                ("agent", text("agent")),
+                ("action", text("action")),
+                ("outcome", known("outcome", &OUTCOMES)),
+                ("reason", reason.unwrap_or_default()),
+                ("span", known("span", &SPANS)),
+                // The first and the last day, as `2026-11-24`, in UTC.
+                ("from", date("from")),
+                ("to", date("to")),
+                // The exact beginning and end, in RFC 3339, from links of the overview.
+                ("since", time("since").unwrap_or_default()),
+                ("until", time("until").unwrap_or_default()),
+                // The value of a declared fact, as `document:RE-1`.
+                ("fact", text("fact")),
+            ],
             ignored: Vec::new(),
         };
         filter.ignored = filter.ignored(query);
@@ -85,47 +77,34 @@ impl Filter {
 
     /// The parameters of the address that no member of the filter has.
     fn ignored(&self, query: &Pairs) -> Vec<String> {
-        let is_used = |name: &str| {
-            let members = self.members();
-            let member = members.iter().find(|(member, _)| *member == name);
-            OWN.contains(&name) || member.is_some_and(|(_, value)| !value.is_empty())
-        };
+        let is_used = |name: &str| OWN.contains(&name) || !self.get(name).is_empty();
         let given = query.iter().filter(|(name, value)| !value.trim().is_empty() && !is_used(name));
         let given = given.map(|(name, value)| format!("{name}={value}"));
-        let pattern = self.action.contains('*').then(|| t::decisions::whole_action(&self.action));
-        let days = day(&self.from).zip(day(&self.to)).filter(|(from, to)| from > to);
+        let action = self.get("action");
+        let pattern = action.contains('*').then(|| t::decisions::whole_action(action));
+        let days = day(self.get("from")).zip(day(self.get("to"))).filter(|(from, to)| from > to);
         let days = days.map(|(from, to)| t::decisions::days_reversed(from, to));
         given.chain(pattern).chain(days).collect()
     }
 
-    fn members(&self) -> [(&'static str, &str); 10] {
-        [
-            ("agent", &self.agent),
-            ("action", &self.action),
-            ("outcome", &self.outcome),
-            ("reason", &self.reason),
-            ("span", &self.span),
-            ("from", &self.from),
-            ("to", &self.to),
-            ("since", &self.since),
-            ("until", &self.until),
-            ("fact", &self.fact),
-        ]
+    /// The value of a parameter.
+    pub(super) fn get(&self, name: &str) -> &str {
+        self.members.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
     }
 
     /// The parameters without an effect, in a sentence.
     pub(super) fn not_filtered(&self) -> Safe<String> {
-        let ignored: Vec<_> = self.ignored.iter().map(t::decisions::code).collect();
-        t::decisions::not_filtered(t::list(&ignored))
+        t::decisions::not_filtered(t::codes(&self.ignored))
     }
 
     pub(super) fn is_any(&self) -> bool {
-        self.members().iter().all(|(_, value)| value.is_empty())
+        self.members.iter().all(|(_, value)| value.is_empty())
     }
 
     /// The address of the list.
     pub(super) fn address(&self) -> ListAddress {
-        ListAddress::of("/console/decisions", self.members())
+        let members = self.members.iter().map(|(name, value)| (*name, value.as_str()));
+        ListAddress::of("/console/decisions", members)
     }
 
     /// The active filters.
@@ -152,37 +131,38 @@ impl Filter {
 
     /// Returns the latest beginning: of the span, of the first day, or the exact one.
     pub(super) fn since(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
-        let span = match self.span.as_str() {
+        let span = match self.get("span") {
             "1h" => Some(TimeDelta::hours(1)),
             "24h" => Some(TimeDelta::hours(24)),
             "7d" => Some(TimeDelta::days(7)),
             "30d" => Some(TimeDelta::days(30)),
             _ => None,
         };
-        let since = span.map(|span| now - span).max(day(&self.from).map(midnight));
-        since.max(moment(&self.since))
+        let since = span.map(|span| now - span).max(day(self.get("from")).map(midnight));
+        since.max(moment(self.get("since")))
     }
 
     /// The earlier end: of the last day, or the exact one.
     fn until(&self) -> Option<DateTime<Utc>> {
-        let last = day(&self.to).and_then(|day| day.succ_opt()).map(midnight);
-        last.into_iter().chain(moment(&self.until)).min()
+        let last = day(self.get("to")).and_then(|day| day.succ_opt()).map(midnight);
+        last.into_iter().chain(moment(self.get("until"))).min()
     }
 
     /// The agent's id. A name belongs to the selected tenant.
     pub(super) fn subject(&self, view: &View) -> Option<String> {
+        let agent = self.get("agent");
         match view.tenant() {
-            _ if self.agent.is_empty() => None,
-            Some(tenant) if !self.agent.contains(':') => {
-                let id = PrincipalId::agent(tenant.slug(), &self.agent);
-                Some(id.map_or_else(|_| self.agent.clone(), String::from))
+            _ if agent.is_empty() => None,
+            Some(tenant) if !agent.contains(':') => {
+                let id = PrincipalId::agent(tenant.slug(), agent);
+                Some(id.map_or_else(|_| agent.to_owned(), String::from))
             }
-            _ => Some(self.agent.clone()),
+            _ => Some(agent.to_owned()),
         }
     }
 
     pub(super) fn request(&self, view: &View) -> ListDecisionsRequest {
-        let given = |text: &String| (!text.is_empty()).then(|| text.clone());
+        let given = |name: &str| Some(self.get(name).to_owned()).filter(|text| !text.is_empty());
         let subject = self.subject(view);
         // For an owner who sees all tenants, the agent's id determines the tenant.
         let named = || {
@@ -193,12 +173,12 @@ impl Filter {
         ListDecisionsRequest {
             tenant_id,
             subject,
-            action: given(&self.action),
-            decision: given(&self.outcome),
-            reason_code: given(&self.reason),
+            action: given("action"),
+            decision: given("outcome"),
+            reason_code: given("reason"),
             since: self.since(view.now).map(Into::into),
             until: self.until().map(Into::into),
-            fact: given(&self.fact),
+            fact: given("fact"),
             ..ListDecisionsRequest::default()
         }
     }
@@ -254,7 +234,7 @@ mod tests {
     #[test]
     fn what_a_list_is_not_filtered_by_is_named() {
         assert_eq!(filter("outcome=denied&page=2&agent=").address().query(), "outcome=deny");
-        assert_eq!(filter("outcome=Held").outcome, "require_approval");
+        assert_eq!(filter("outcome=Held").get("outcome"), "require_approval");
         for (query, ignored) in [
             ("outcome=deny&page=2&agent=", &[][..]),
             ("outcome=refused&span=2h", &["outcome=refused", "span=2h"]),

@@ -13,8 +13,8 @@ use crate::{
         choice::Choice,
         lists::{Chip, ListAddress, ListLink, Pages},
         prelude::*,
-        show::{decided_amount, decided_reason},
-        text::{outcome, reason},
+        show::Decided,
+        text::reason,
     },
     overview::{Shown, last_day},
 };
@@ -24,20 +24,12 @@ const PAGE: i32 = 50;
 const PROPOSED: i32 = 200;
 
 struct Item {
-    id: String,
     agent: String,
     /// Set if several tenants are shown.
     tenant: Option<String>,
-    action: String,
-    amount: Option<Amount>,
     /// The payee or, without one, the first other party that the tool declares.
     to: Option<String>,
-    purpose: String,
-    word: &'static str,
-    /// The policies that decided, or the sentence of the reason code.
-    reason: String,
-    code: String,
-    at: Option<Moment>,
+    decided: Decided,
 }
 
 #[derive(Template)]
@@ -97,18 +89,18 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
     request.page_token = query.text("page").to_owned();
     let listed = view.calls.call(&request).await?;
     let shows_all = view.tenant().is_none();
-    let items = listed.decisions.into_iter().map(|decision| item(view, decision, shows_all));
+    let items = listed.decisions.into_iter().map(|decision| item(view, decision));
     let address = filter.address();
     let (agents, usage) = tokio::join!(agents(view, &filter), last_day(view));
     let decisions = DecisionsPage {
         frame: view.frame(t::DECISIONS, Section::Decisions),
-        outcomes: Choice::of_list(&OUTCOMES, &filter.outcome),
-        spans: Choice::of_list(&SPANS, &filter.span),
+        outcomes: Choice::of_list(&OUTCOMES, filter.get("outcome")),
+        spans: Choice::of_list(&SPANS, filter.get("span")),
         agents,
         usage,
         chips: filter.chips(view.now),
         links: outcomes(&address, shows_all),
-        reasons: reasons(&filter.reason),
+        reasons: reasons(filter.get("reason")),
         items: items.collect(),
         pages: address.pages(query, listed.next_page_token.as_deref()),
         query: address.query(),
@@ -125,19 +117,12 @@ fn outcomes(address: &ListAddress, shows_all: bool) -> Vec<ListLink> {
     OUTCOMES.map(|(word, label)| address.link(label, "outcome", word)).into()
 }
 
-fn item(view: &View, decision: DecisionSummary, shows_all: bool) -> Item {
+fn item(view: &View, decision: DecisionSummary) -> Item {
     Item {
         agent: short(&decision.subject).to_owned(),
-        tenant: shows_all.then(|| short(&decision.tenant_id).to_owned()),
-        amount: decided_amount(&decision),
+        tenant: view.named_tenant(&decision.tenant_id),
         to: party(&decision.facts),
-        word: outcome(decision.decision),
-        reason: decided_reason(&decision),
-        purpose: decision.purpose.unwrap_or_default(),
-        at: Moment::of_time(decision.evaluated_at, view.now),
-        id: decision.decision_id,
-        action: decision.action,
-        code: decision.reason_code,
+        decided: decision.into(),
     }
 }
 

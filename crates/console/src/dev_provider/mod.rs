@@ -37,44 +37,24 @@ struct Person {
 }
 
 /// People who are also in the demonstration's records have the same addresses there.
+#[rustfmt::skip] // a line for each person
 const PEOPLE: [Person; 6] = [
-    Person {
-        name: t::session::APPROVER,
-        email: "approver@acme.example",
-        role: "approver",
-        about: t::session::ABOUT_APPROVER,
-    },
-    Person {
-        name: t::session::LEGAL,
-        email: "legal@acme.example",
-        role: "legal",
-        about: t::session::ABOUT_LEGAL,
-    },
-    Person {
-        name: t::session::FINANCE,
-        email: "owner@acme.example",
-        role: "approver",
-        about: t::session::ABOUT_FINANCE,
-    },
-    Person {
-        name: t::session::ADMINISTRATOR,
-        email: "admin@acme.example",
-        role: "admin",
-        about: t::session::ABOUT_ADMINISTRATOR,
-    },
-    Person {
-        name: t::session::AUDITOR,
-        email: "auditor@acme.example",
-        role: "auditor",
-        about: t::session::ABOUT_AUDITOR,
-    },
-    Person {
-        name: t::session::OPERATOR,
-        email: "operator@localhost",
-        role: "",
-        about: t::session::ABOUT_OPERATOR,
-    },
+    person(t::session::APPROVER, "approver@acme.example", "approver", t::session::ABOUT_APPROVER),
+    person(t::session::LEGAL, "legal@acme.example", "legal", t::session::ABOUT_LEGAL),
+    person(t::session::FINANCE, "owner@acme.example", "approver", t::session::ABOUT_FINANCE),
+    person(t::session::ADMINISTRATOR, "admin@acme.example", "admin", t::session::ABOUT_ADMINISTRATOR),
+    person(t::session::AUDITOR, "auditor@acme.example", "auditor", t::session::ABOUT_AUDITOR),
+    person(t::session::OPERATOR, "operator@localhost", "", t::session::ABOUT_OPERATOR),
 ];
+
+const fn person(
+    name: &'static str,
+    email: &'static str,
+    role: &'static str,
+    about: &'static str,
+) -> Person {
+    Person { name, email, role, about }
+}
 
 #[derive(Clone)]
 pub(crate) struct DevPages(Arc<Inner>);

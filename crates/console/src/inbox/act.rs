@@ -31,7 +31,7 @@ impl Verb {
             "approve" => Ok(Self::Approve),
             "decline" => Ok(Self::Decline),
             "withdraw" => Ok(Self::Withdraw),
-            _ => Err(Status::not_found(t::NO_SUCH_PAGE)),
+            _ => Err(no_page()),
         }
     }
 
@@ -174,16 +174,13 @@ async fn form(
     let approves = verb == Verb::Approve;
     let would_be = approves.then(|| WouldBe::of(approval, view.now)).flatten();
     let (authority, advice) = tokio::join!(
-        Authority::if_any(view, approval.authority.as_ref()),
+        Authority::of(view, approval.authority.as_ref()),
         advice(view, approval, would_be.as_ref()),
     );
     let frame = view.frame(format!("{} {}", verb.label(), summary.line()), Section::Approvals);
     let field = (status == StatusCode::BAD_REQUEST).then_some("text");
     let confirm = Confirm {
-        frame: match problem {
-            Some(problem) => frame.failed(verb.undone(), problem, field),
-            None => frame,
-        },
+        frame: frame.failed_if(verb.undone(), problem, field),
         verb,
         authority,
         effect: would_be.as_ref().and_then(|would_be| would_be.after_approval(&summary)),

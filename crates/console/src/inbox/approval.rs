@@ -1,10 +1,7 @@
 //! One request: the action, the agent, the authority and the possible answers.
 
 use authority_crypto::sha256;
-use authority_model::{
-    proto::approval::{ApprovalPolicy, ApprovalPurpose, ApprovalTool, EarlierApproval},
-    state::ApprovalState,
-};
+use authority_model::{proto::approval::Approval, state::ApprovalState};
 use prost::Message;
 
 use super::{
@@ -12,7 +9,7 @@ use super::{
     advice::advice,
     again,
     finding::{Finding, approve_path, findings},
-    history::{Past, history, requests},
+    history::{history, requests},
     lapsed::Lapsed,
     next::{Next, next},
     presented::Warning,
@@ -23,17 +20,8 @@ use super::{
 };
 use crate::{
     administration::authority::Authority,
-    kit::{prelude::*, text},
+    kit::{prelude::*, show::Decided, text},
 };
-
-struct Earlier {
-    id: String,
-    label: &'static str,
-    /// Whether people approved the request.
-    is_permitted: bool,
-    at: Option<Moment>,
-    reason: Option<String>,
-}
 
 /// That this person must sign in again before they approve.
 struct SignInAgain {
@@ -48,10 +36,9 @@ struct ApprovalPage {
     frame: Frame,
     /// A digest of the request, by which a script sees that it has changed.
     version: String,
+    approval: Approval,
     summary: Summary,
     agent_name: Option<String>,
-    tool: Option<ApprovalTool>,
-    purpose: Option<ApprovalPurpose>,
     /// The result of the person's last action.
     done: Option<&'static str>,
     /// After an action, the next request that this person may decide.
@@ -60,7 +47,6 @@ struct ApprovalPage {
     is_erased: bool,
     /// The text that is signed.
     exact: String,
-    policies: Vec<ApprovalPolicy>,
     findings: Vec<Finding>,
     authority: Option<Authority>,
     would_be: Option<WouldBe>,
@@ -78,17 +64,12 @@ struct ApprovalPage {
     /// The answer that ended it.
     last: Option<Act>,
     asked_by: Vec<Safe<String>>,
-    earlier: Vec<Earlier>,
-    /// Earlier requests of the agent for the same action that people declined.
-    declined_before: Vec<Earlier>,
     /// Warnings about other requests.
     warnings: Vec<Warning>,
     /// The newest others of the agent for the action.
     requests: Vec<Summary>,
     /// Decisions without a request.
-    history: Vec<Past>,
-    decision_id: String,
-    used_by: Option<String>,
+    history: Vec<Decided>,
     /// The address of the second step of an approval. It names the findings that this page shows.
     approve: String,
     /// How many people are missing, if this person has approved.
@@ -109,7 +90,7 @@ impl ApprovalPage {
 
     /// Whether the same question was approved before. Another approval would permit it once more.
     fn was_permitted(&self) -> bool {
-        self.earlier.iter().any(|earlier| earlier.is_permitted)
+        self.approval.earlier.iter().any(|one| ["approved", "used"].contains(&one.state.as_str()))
     }
 }
 
@@ -125,7 +106,7 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
     let summary = Summary::of(&approval, view.now);
     let would_be = WouldBe::of(&approval, view.now);
     let (authority, names, asked_by, requests, history, advice, lapsed) = tokio::join!(
-        Authority::if_any(view, approval.authority.as_ref()),
+        Authority::of(view, approval.authority.as_ref()),
         Names::of(view, vec![approval.subject.clone()]),
         askers(view, &approval),
         requests(view, &approval),
@@ -162,8 +143,6 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         lapsed,
         acts: acts(view, &approval),
         asked_by,
-        earlier: earlier(view, &approval.earlier),
-        declined_before: earlier(view, &approval.declined_before),
         warnings: Warning::all(&approval, &[], view.now),
         requests,
         history,
@@ -178,23 +157,8 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
         may_withdraw: summary.state.word == ApprovalState::Approved.to_string()
             && view.may(rpc::WITHDRAW_APPROVAL),
         authority,
-        tool: approval.tool,
-        purpose: approval.purpose,
-        policies: approval.policies,
-        decision_id: approval.decision_id,
-        used_by: approval.used_by,
+        approval,
         summary,
     };
     Ok(page(StatusCode::OK, &shown))
-}
-
-fn earlier(view: &View, earlier: &[EarlierApproval]) -> Vec<Earlier> {
-    let earlier = earlier.iter().map(|earlier| Earlier {
-        id: earlier.id.clone(),
-        label: text::state(&earlier.state),
-        is_permitted: ["approved", "used"].contains(&earlier.state.as_str()),
-        at: Moment::of_time(earlier.at, view.now),
-        reason: earlier.reason.clone(),
-    });
-    earlier.collect()
 }

@@ -3,27 +3,15 @@
 
 use authority_model::proto::{
     approval::{Approval, ListApprovalsRequest, ListApprovalsResponse},
-    runtime::{Decision, DecisionSummary, ListDecisionsRequest, ListDecisionsResponse},
+    runtime::{Decision, ListDecisionsRequest, ListDecisionsResponse},
 };
 
 use super::{request::translated, summary::Summary};
-use crate::kit::{
-    prelude::*,
-    show::{decided_amount, decided_reason},
-    text::outcome,
-};
+use crate::kit::{prelude::*, show::Decided};
 
 /// The number of decisions that are read, and the number of decisions and requests that are shown.
 const READ: i32 = 40;
 const SHOWN: usize = 8;
-
-pub(super) struct Past {
-    pub(super) id: String,
-    pub(super) word: &'static str,
-    pub(super) reason: String,
-    pub(super) at: Option<Moment>,
-    pub(super) amount: Option<Amount>,
-}
 
 /// The newest other requests of the agent for the action.
 pub(super) async fn requests(view: &View, approval: &Approval) -> Vec<Summary> {
@@ -46,7 +34,7 @@ pub(super) async fn requests(view: &View, approval: &Approval) -> Vec<Summary> {
 }
 
 /// The newest decisions; none if the role may not read decisions.
-pub(super) async fn history(view: &View, approval: &Approval) -> Vec<Past> {
+pub(super) async fn history(view: &View, approval: &Approval) -> Vec<Decided> {
     if !view.may(rpc::LIST_DECISIONS) {
         return Vec::new();
     }
@@ -63,15 +51,5 @@ pub(super) async fn history(view: &View, approval: &Approval) -> Vec<Past> {
     let decided = listed.decisions.into_iter().filter(|one| {
         one.decision != i32::from(Decision::RequireApproval) && one.approval_id.is_none()
     });
-    decided.take(SHOWN).map(|decided| past(view, decided)).collect()
-}
-
-fn past(view: &View, decided: DecisionSummary) -> Past {
-    Past {
-        amount: decided_amount(&decided),
-        word: outcome(decided.decision),
-        reason: decided_reason(&decided),
-        at: Moment::of_time(decided.evaluated_at, view.now),
-        id: decided.decision_id,
-    }
+    decided.take(SHOWN).map(Decided::from).collect()
 }

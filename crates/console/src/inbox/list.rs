@@ -75,7 +75,7 @@ pub(super) async fn list(view: View, query: Pairs) -> Response {
 
 /// The list with the selected requests, and the reason why they are not approved together.
 pub(super) async fn again(view: &View, query: &Pairs, problem: &str) -> Result<Response, Status> {
-    listed(view, query, Some(capitalized(problem))).await
+    listed(view, query, Some(format!("{}.", capitalized(problem)))).await
 }
 
 async fn listed(view: &View, query: &Pairs, problem: Option<String>) -> Result<Response, Status> {
@@ -99,10 +99,7 @@ async fn listed(view: &View, query: &Pairs, problem: Option<String>) -> Result<R
     let here = total(&found);
     let count = here.unwrap_or(items.len());
     let inbox = Inbox {
-        frame: match problem {
-            Some(text) => frame.failed(t::inbox::NONE_APPROVED, format!("{text}."), None),
-            None => frame,
-        },
+        frame: frame.failed_if(t::inbox::NONE_APPROVED, problem, None),
         shown: items.len(),
         count: match (shows_pending, request.for_me) {
             (true, true) => t::inbox::waiting_for_you(count),

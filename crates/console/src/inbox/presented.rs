@@ -1,7 +1,7 @@
 //! A request for approval and its warnings, as the service returns them.
 
 use authority_model::proto::approval::{
-    Approval, ApprovalFact, ApprovalPresentation, ApprovalTable, ApprovalTableRow, SimilarApprovals,
+    Approval, ApprovalFact, ApprovalPresentation, ApprovalTable, SimilarApprovals,
 };
 
 use crate::kit::{prelude::*, text};
@@ -23,7 +23,7 @@ pub(crate) struct Presented {
     /// The letters of the title that differ in script from others of their word.
     pub(crate) mixed_letters: String,
     pub(crate) facts: Vec<Fact>,
-    pub(crate) tables: Vec<Table>,
+    pub(crate) tables: Vec<ApprovalTable>,
     /// Texts that the agent wrote freely.
     pub(crate) words: Vec<Fact>,
     /// The requester's own reason.
@@ -68,34 +68,6 @@ impl Fact {
     }
 }
 
-/// A list of objects.
-pub(crate) struct Table {
-    pub(crate) label: String,
-    pub(crate) columns: Vec<String>,
-    /// Each cell with its column.
-    pub(crate) rows: Vec<Vec<(String, String)>>,
-    /// The row with the sum of a column.
-    pub(crate) total: Option<Vec<(String, String)>>,
-    /// The letters of its texts that differ in script from others of their word.
-    pub(crate) mixed_letters: String,
-}
-
-impl Table {
-    fn of(table: &ApprovalTable) -> Self {
-        let columns = &table.columns;
-        let row = |row: &ApprovalTableRow| {
-            columns.iter().cloned().zip(row.cells.iter().cloned()).collect()
-        };
-        Self {
-            label: table.label.clone(),
-            columns: columns.clone(),
-            rows: table.rows.iter().map(row).collect(),
-            total: table.total.as_ref().map(row),
-            mixed_letters: table.mixed_letters.clone(),
-        }
-    }
-}
-
 impl Presented {
     pub(crate) fn of(approval: &Approval) -> Self {
         let reason = approval.justification.clone();
@@ -114,7 +86,7 @@ impl Presented {
             decline_title: declared_title.then(|| decline_title.clone()),
             mixed_letters: presentation.mixed_letters.clone(),
             facts: facts.iter().map(Fact::of).collect(),
-            tables: lists.iter().map(Table::of).collect(),
+            tables: lists.clone(),
             words: agent_words.iter().map(Fact::of).collect(),
             justification,
             not_shown: usize::try_from(presentation.not_shown).unwrap_or_default(),
@@ -147,6 +119,8 @@ impl Presented {
 
 /// A warning about other requests, with the newest of them.
 pub(crate) struct Warning {
+    /// The kind of warning, in two words.
+    label: &'static str,
     pub(crate) text: &'static str,
     pub(crate) requests: Vec<Other>,
     /// How many more there are.
@@ -165,12 +139,24 @@ impl Warning {
     /// The warnings about a request. `selected` are the ids of a common selection.
     pub(crate) fn all(approval: &Approval, selected: &[&str], now: DateTime<Utc>) -> Vec<Self> {
         let partly = approval.partly_compared.then(|| Self {
+            label: t::inbox::LABEL_PARTLY_COMPARED,
             text: t::inbox::PARTLY_COMPARED,
             requests: Vec::new(),
             more: 0,
         });
         let similar = approval.similar.iter().map(|similar| Self::of(similar, selected, now));
         similar.chain(partly).collect()
+    }
+
+    /// The warnings for one line: the first with the number of the others, and all sentences. `None`
+    /// without warnings.
+    pub(super) fn in_line(all: &[Self]) -> Option<(String, Vec<&'static str>)> {
+        let (first, others) = all.split_first()?;
+        let label = match others.len() {
+            0 => first.label.to_owned(),
+            more => t::inbox::label_and_more(first.label, more),
+        };
+        Some((label, all.iter().map(|warning| warning.text).collect()))
     }
 
     fn of(similar: &SimilarApprovals, selected: &[&str], now: DateTime<Utc>) -> Self {
@@ -185,19 +171,17 @@ impl Warning {
             })
             .collect();
         let total = usize::try_from(similar.total).unwrap_or_default();
-        Self {
-            text: sentence(&similar.reason),
-            more: total.saturating_sub(requests.len()),
-            requests,
-        }
+        let (label, text) = words(&similar.reason);
+        Self { label, text, more: total.saturating_sub(requests.len()), requests }
     }
 }
 
-fn sentence(reason: &str) -> &'static str {
+/// The label and the sentence of a warning.
+fn words(reason: &str) -> (&'static str, &'static str) {
     match reason {
-        "document_again" => t::inbox::DOCUMENT_AGAIN,
-        "new_account" => t::inbox::NEW_ACCOUNT,
-        "shared_account" => t::inbox::SHARED_ACCOUNT,
-        _ => t::inbox::SIMILAR,
+        "document_again" => (t::inbox::LABEL_DOCUMENT_AGAIN, t::inbox::DOCUMENT_AGAIN),
+        "new_account" => (t::inbox::LABEL_NEW_ACCOUNT, t::inbox::NEW_ACCOUNT),
+        "shared_account" => (t::inbox::LABEL_SHARED_ACCOUNT, t::inbox::SHARED_ACCOUNT),
+        _ => (t::inbox::LABEL_SIMILAR, t::inbox::SIMILAR),
     }
 }

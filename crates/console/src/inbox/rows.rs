@@ -16,8 +16,8 @@ pub(super) struct Item {
     pub(super) summary: Summary,
     /// The agent's id.
     pub(super) subject: String,
-    /// The warnings about other requests.
-    pub(super) warnings: Vec<&'static str>,
+    /// The warnings about other requests, in short and in full.
+    pub(super) warnings: Option<(String, Vec<&'static str>)>,
     /// Whether this session has opened it.
     pub(super) opened: bool,
     /// Whether this person has answered, and other people must still answer.
@@ -30,11 +30,10 @@ pub(super) struct Item {
 
 impl Item {
     pub(super) fn of(view: &View, query: &Pairs, approval: &Approval) -> Self {
-        let warnings = Warning::all(approval, &[], view.now).into_iter();
         Self {
             summary: Summary::of(approval, view.now),
             subject: approval.subject.clone(),
-            warnings: warnings.map(|one| one.text).collect(),
+            warnings: Warning::in_line(&Warning::all(approval, &[], view.now)),
             opened: is_opened(view, approval),
             answered: has_acted(view, approval),
             not_mine: other_person(approval).map(|other| other.rule),

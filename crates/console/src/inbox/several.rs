@@ -2,7 +2,7 @@
 //! one is listed.
 
 use authority_model::proto::approval::{Approval, ApproveApprovalRequest};
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{StreamExt, stream};
 
 use super::{
     left_out::{LeftOut, why_alone},
@@ -18,8 +18,7 @@ use crate::kit::{prelude::*, show::Sums};
 /// The most requests of one confirmation.
 const MOST: usize = 20;
 
-/// The number of requests that are read at once, and of approvals that are sent at once.
-const READS: usize = 8;
+/// The number of approvals that are sent at once.
 const ACTS: usize = 4;
 
 /// A request of the table.
@@ -144,8 +143,8 @@ async fn together(view: &View, ids: &[&str]) -> Result<Vec<Approval>, Status> {
     if (1..ids.len()).any(|at| ids[..at].contains(&ids[at])) {
         return Err(invalid(t::inbox::TWICE));
     }
-    let reads: Vec<_> = ids.iter().map(|id| read(view, id)).collect();
-    let approvals: Vec<Approval> = stream::iter(reads).buffered(READS).try_collect().await?;
+    let read = some_at_once(ids.iter().map(|id| read(view, id))).await;
+    let approvals = read.into_iter().collect::<Result<Vec<Approval>, Status>>()?;
     if !approvals.iter().all(|approval| is_opened(view, approval)) {
         return Err(invalid(t::inbox::NOT_OPENED));
     }
@@ -169,9 +168,10 @@ async fn acted(view: &View, form: &Pairs) -> Result<Response, Status> {
     let pairs: Vec<(&str, &str)> =
         form.all("item").filter_map(|item| item.split_once('=')).collect();
     let ids: Vec<&str> = pairs.iter().map(|(id, _)| *id).collect();
+    let selected = Pairs::of(ids.iter().map(|id| ("id", *id)));
     let approvals = match together(view, &ids).await {
         Ok(approvals) => approvals,
-        Err(status) => return back_to_list(view, &Pairs::of_ids(&ids), status).await,
+        Err(status) => return back_to_list(view, &selected, status).await,
     };
     let acts = approvals.iter().zip(&pairs).enumerate();
     let acts: Vec<_> = acts

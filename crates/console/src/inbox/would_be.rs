@@ -9,7 +9,7 @@ use authority_model::proto::{
 use super::summary::{State, Summary};
 use crate::kit::{
     prelude::*,
-    text::{outcome, reason},
+    text::{outcome, people, reason},
 };
 
 /// The decision if all required people had approved.
@@ -80,11 +80,7 @@ impl WouldBe {
 
     /// `2 people, legal among them`.
     pub(super) fn in_words(&self) -> String {
-        let people = t::inbox::people(self.people);
-        if self.roles.is_empty() {
-            return people;
-        }
-        t::inbox::people_with(people, self.roles.join(", "))
+        people(self.people, &self.roles)
     }
 
     /// Describes the decision that would follow. The request was opened for `needed` approvals.

@@ -99,10 +99,9 @@ impl Calls {
         for (name, value) in headers {
             call = call.header(*name, *value);
         }
-        let mut call = call
+        let call = call
             .body(Body::from(framed(request)))
             .map_err(|_| Status::invalid_argument(t::kit::HEADER_NOT_TEXT))?;
-        *call.extensions_mut() = self.extensions.clone();
         let (head, body) = self.answer(call).await.into_parts();
         // If there is no message, the status is in the headers.
         succeeded(&head.headers)?;
@@ -120,16 +119,16 @@ impl Calls {
         if with_token {
             call = call.header(header::AUTHORIZATION, self.token.clone());
         }
-        let Ok(mut call) = call.body(Body::empty()) else {
+        let Ok(call) = call.body(Body::empty()) else {
             return StatusCode::NOT_FOUND.into_response();
         };
-        *call.extensions_mut() = self.extensions.clone();
         self.answer(call).await
     }
 
-    /// Sends the call in a span of its own. The API's layers name the current span after the
+    /// Sends the call with the extensions of the page's request, in a span of its own. The API's layers name the current span after the
     /// operation. They must not rename the page's span.
-    async fn answer(&self, call: Request<Body>) -> Response {
+    async fn answer(&self, mut call: Request<Body>) -> Response {
+        *call.extensions_mut() = self.extensions.clone();
         let span = tracing::debug_span!("call");
         let Ok(answer) = self.api.clone().oneshot(call).instrument(span).await;
         answer
@@ -149,10 +148,9 @@ impl Calls {
         }
         let call = Request::get(path).header(header::AUTHORIZATION, self.token.clone());
         let call = call.header(header::ACCEPT, accept);
-        let mut call = call
+        let call = call
             .body(Body::empty())
             .map_err(|_| Status::invalid_argument(t::kit::ADDRESS_NOT_TEXT))?;
-        *call.extensions_mut() = self.extensions.clone();
         let answer = self.answer(call).await;
         if answer.status().is_success() {
             return Ok(answer);
@@ -175,9 +173,16 @@ fn refusal(body: &[u8]) -> Status {
 
 /// The response of an operation.
 pub(crate) struct Answer {
-    pub(crate) headers: HeaderMap,
+    headers: HeaderMap,
     /// One encoded message.
     pub(crate) message: Bytes,
+}
+
+impl Answer {
+    /// The version of the record, for `If-Match`.
+    pub(crate) fn tag(&self) -> Option<&str> {
+        self.headers.get(header::ETAG)?.to_str().ok()
+    }
 }
 
 fn succeeded(headers: &HeaderMap) -> Result<(), Status> {

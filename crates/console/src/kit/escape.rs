@@ -16,15 +16,8 @@ use authority_decision::hidden::is_hidden;
 pub(crate) struct Visible;
 
 impl Escaper for Visible {
-    fn write_escaped_str<W: Write>(&self, mut to: W, text: &str) -> fmt::Result {
-        for letter in text.chars() {
-            match html(letter) {
-                Some(escaped) => to.write_str(escaped)?,
-                None if is_hidden(letter) => to.write_str(&code(letter))?,
-                None => to.write_char(letter)?,
-            }
-        }
-        Ok(())
+    fn write_escaped_str<W: Write>(&self, to: W, text: &str) -> fmt::Result {
+        write_html(to, &shown(text))
     }
 }
 
@@ -33,28 +26,25 @@ impl Escaper for Visible {
 pub(crate) struct FieldValue;
 
 impl Escaper for FieldValue {
-    fn write_escaped_str<W: Write>(&self, mut to: W, text: &str) -> fmt::Result {
-        for letter in text.chars() {
-            match html(letter) {
-                Some(escaped) => to.write_str(escaped)?,
-                // A browser would read a plain carriage return as a line feed.
-                None if letter == '\r' => to.write_str("&#13;")?,
-                None => to.write_char(letter)?,
-            }
-        }
-        Ok(())
+    fn write_escaped_str<W: Write>(&self, to: W, text: &str) -> fmt::Result {
+        write_html(to, text)
     }
 }
 
-fn html(letter: char) -> Option<&'static str> {
-    Some(match letter {
-        '&' => "&amp;",
-        '<' => "&lt;",
-        '>' => "&gt;",
-        '"' => "&quot;",
-        '\'' => "&#39;",
-        _ => return None,
-    })
+fn write_html(mut to: impl Write, text: &str) -> fmt::Result {
+    for letter in text.chars() {
+        match letter {
+            '&' => to.write_str("&amp;")?,
+            '<' => to.write_str("&lt;")?,
+            '>' => to.write_str("&gt;")?,
+            '"' => to.write_str("&quot;")?,
+            '\'' => to.write_str("&#39;")?,
+            // A browser would read a plain carriage return as a line feed.
+            '\r' => to.write_str("&#13;")?,
+            _ => to.write_char(letter)?,
+        }
+    }
+    Ok(())
 }
 
 fn code(hidden: char) -> String {

@@ -7,7 +7,7 @@ use axum::{
     extract::{FromRequest, FromRequestParts},
     response::Response,
 };
-use http::{HeaderMap, Request, StatusCode, header};
+use http::{HeaderMap, Request, header};
 use http_body_util::{BodyExt, Limited};
 use tonic::Status;
 
@@ -46,17 +46,17 @@ impl FromRequest<Console> for Posted {
         let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let body = Limited::new(body, LARGEST).collect().await;
         let (Some(true), Ok(body)) = (kind.map(|kind| kind.starts_with(FORM)), body) else {
-            return Err(Notice::unreadable_form(StatusCode::BAD_REQUEST).response());
+            return Err(Notice::unreadable_form().response());
         };
         let Some(form) = Pairs::read_exact(&body.to_bytes()) else {
-            return Err(Notice::unreadable_form(StatusCode::BAD_REQUEST).response());
+            return Err(Notice::unreadable_form().response());
         };
         let token = form.text("csrf");
         if !equal(token.as_bytes(), view.csrf().as_bytes()) {
             return Err(Notice::foreign_form().response());
         }
         if form.repeats(REPEATED) {
-            return Err(Notice::unreadable_form(StatusCode::BAD_REQUEST).response());
+            return Err(Notice::unreadable_form().response());
         }
         Ok(Self { view, form })
     }

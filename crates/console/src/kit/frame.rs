@@ -1,9 +1,11 @@
 //! The frame of every page in a session.
 
 use authority_api::identity::CallerKind;
+use authority_model::wire::Time;
+use chrono::{DateTime, Utc};
 
 use crate::{
-    kit::{assets::VERSION, meanings, menu::Group, query::encoded, rpc, view::View},
+    kit::{assets::VERSION, meanings, menu::Group, query::encoded, rpc, show::Moment, view::View},
     texts as t,
 };
 
@@ -74,6 +76,7 @@ pub(crate) struct Frame {
     pub(crate) csrf: String,
     /// The server's time, by which a script counts down.
     pub(crate) now: String,
+    clock: DateTime<Utc>,
     /// When the session ends if it is not used.
     pub(crate) session_ends: String,
     pub(crate) version: &'static str,
@@ -101,6 +104,11 @@ impl View {
 }
 
 impl Frame {
+    /// A time of the API as the page shows it.
+    pub(crate) fn at(&self, time: Option<Time>) -> Option<Moment> {
+        Moment::of_time(time, self.clock)
+    }
+
     /// Puts the message about a failed act before the page's other content.
     pub(crate) fn failed(
         mut self,
@@ -112,6 +120,19 @@ impl Frame {
         self.title = format!("{heading}: {}", self.title);
         self.failure = Some(Failure { heading, text: text.into(), field });
         self
+    }
+
+    /// Puts the message before the page's other content if there is a text.
+    pub(crate) fn failed_if(
+        self,
+        heading: impl Into<String>,
+        text: Option<impl Into<String>>,
+        field: Option<&'static str>,
+    ) -> Self {
+        match text {
+            Some(text) => self.failed(heading, text, field),
+            None => self,
+        }
     }
 
     /// The element of the page's own heading. With a failure, the failure's heading is the `h1`.
@@ -170,6 +191,7 @@ impl Frame {
             has_messages: view.may(rpc::LIST_MESSAGE_CHANNELS),
             csrf: view.csrf().to_owned(),
             now: view.now_text(),
+            clock: view.now,
             session_ends: view.session_ends(),
             version: &VERSION,
         }

@@ -14,17 +14,10 @@ pub struct Latency {
     pub p99: Option<f64>,
 }
 
-/// The times as a page shows them.
-pub(crate) struct LatencyShown {
-    pub(crate) calls: u64,
-    pub(crate) p50: String,
-    pub(crate) p99: String,
-}
-
-impl LatencyShown {
-    pub(crate) fn of(latency: Latency) -> Self {
-        let Latency { calls, p50, p99 } = latency;
-        Self { calls, p50: bound(p50), p99: bound(p99) }
+impl Latency {
+    /// Both times as a page shows them.
+    pub(crate) fn in_words(self) -> String {
+        t::overview::latency(bound(self.p50), bound(self.p99))
     }
 }
 

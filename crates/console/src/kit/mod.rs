@@ -24,7 +24,6 @@ pub(crate) mod rpc;
 pub(crate) mod show;
 pub(crate) mod typed;
 pub(crate) mod unknown_names;
-pub(crate) mod unknown_targets;
 pub(crate) mod view;
 
 pub(crate) use crate::texts::{meanings, words as text};

@@ -60,8 +60,8 @@ impl Notice {
         Self::new(StatusCode::FORBIDDEN, t::kit::SESSION_ENDED, t::kit::FORM_AFTER_SESSION)
     }
 
-    pub(crate) fn unreadable_form(status: StatusCode) -> Self {
-        Self::new(status, t::NOT_DONE, t::kit::UNREADABLE_FORM)
+    pub(crate) fn unreadable_form() -> Self {
+        Self::new(StatusCode::BAD_REQUEST, t::NOT_DONE, t::kit::UNREADABLE_FORM)
             .link("/console", t::kit::OPEN_CONSOLE)
     }
 

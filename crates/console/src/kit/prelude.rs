@@ -20,7 +20,7 @@ pub(crate) use super::{
     names::{Named, Names, called},
     notice::Notice,
     page::{page, see},
-    problem::{Problem, is_absent, is_of_search, refused},
+    problem::{Problem, is_absent, is_of_search, no_page, refused},
     query::{Pairs, encoded},
     rpc,
     show::{Amount, Argument, Moment, arguments, short},

@@ -83,6 +83,11 @@ fn title(status: StatusCode) -> &'static str {
     }
 }
 
+/// The response to an address without a page.
+pub(crate) fn no_page() -> Status {
+    Status::not_found(t::NO_SUCH_PAGE)
+}
+
 /// Whether a refusal shows that the record does not exist for this person. After any other refusal
 /// the state is unknown, and a page must not claim that the record does not exist.
 pub(crate) fn is_absent(status: &Status) -> bool {

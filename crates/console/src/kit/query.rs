@@ -20,9 +20,9 @@ impl Pairs {
         is_exact.then(|| Self::read(text))
     }
 
-    /// Creates parameters with several values of `id`.
-    pub(crate) fn of_ids(ids: &[&str]) -> Self {
-        Self(ids.iter().map(|id| ("id".to_owned(), (*id).to_owned())).collect())
+    /// The parameters with these names and values.
+    pub(crate) fn of<V: Into<String>>(pairs: impl IntoIterator<Item = (&'static str, V)>) -> Self {
+        Self(pairs.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect())
     }
 
     /// The value of a name that is given once; empty and absent are the same.

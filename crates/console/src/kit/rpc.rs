@@ -18,10 +18,9 @@ operations! {
     "events" MessageChannelService: LIST_MESSAGE_CHANNELS ListMessageChannels;
     "events" WebhookDeliveryService: TEST_WEBHOOK_ENDPOINT TestWebhookEndpoint,
         REDRIVE_WEBHOOK_DELIVERY RedriveWebhookDelivery;
-    "events" WebhookEndpointService: LIST_WEBHOOK_ENDPOINTS ListWebhookEndpoints;
     "evidence" EvidenceService: SEAL_DECISION SealDecision, MINT_REPLAY_PROOF MintReplayProof,
         GET_CHECKPOINT GetCheckpoint;
-    "keys" ApiKeyService: LIST_API_KEYS ListApiKeys, GET_API_KEY GetApiKey;
+    "keys" ApiKeyService: GET_API_KEY GetApiKey;
     "keys" KeyService: LIST_KEYS ListKeys, REVOKE_KEY RevokeKey,
         SCHEDULE_KEY_ROTATION ScheduleKeyRotation, COMPLETE_KEY_ROTATION CompleteKeyRotation,
         CANCEL_KEY_ROTATION CancelKeyRotation;

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use crate::{
     Console,
-    kit::{calls::Calls, notice::Notice, page::see, query::encoded},
+    kit::{calls::Calls, notice::Notice, page::see, query::encoded, show::short},
     session::{Cookie, IDLE, Stored, credential::Unavailable, digest},
     texts as t,
 };
@@ -155,6 +155,11 @@ impl View {
     /// The person's tenant, or the tenant that an owner looks at.
     pub(crate) fn tenant(&self) -> Option<&TenantId> {
         self.caller.tenant().or(self.shown_tenant())
+    }
+
+    /// The name of a tenant, if several tenants are shown.
+    pub(crate) fn named_tenant(&self, id: &str) -> Option<String> {
+        self.tenant().is_none().then(|| short(id).to_owned())
     }
 
     /// Whether the API's rules let the person call an operation.

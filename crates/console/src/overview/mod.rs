@@ -13,7 +13,7 @@ pub(crate) use usage::{Shown, Usage, last_day, of_agent};
 use axum::response::Redirect;
 use numbers::{Number, numbers};
 
-use crate::kit::{latency::LatencyShown, prelude::*};
+use crate::kit::{latency::Latency, prelude::*};
 
 pub(crate) fn router() -> Router<Console> {
     Router::new()
@@ -29,14 +29,14 @@ struct OverviewPage {
     /// `None` if the role may not read it.
     usage: Option<Usage>,
     /// The time of this node's decisions of all tenants, for the owner of the installation.
-    latency: Option<LatencyShown>,
+    latency: Option<Latency>,
 }
 
 async fn overview(view: View) -> Response {
     // One after the other: a page makes only a few calls at once.
     let numbers = numbers(&view).await;
     let usage = usage::of_tenant(&view).await;
-    let latency = view.caller.is_owner().then(|| LatencyShown::of((view.console.0.latency)()));
+    let latency = view.caller.is_owner().then(|| (view.console.0.latency)());
     let frame = view.frame(t::OVERVIEW, Section::Overview);
     page(StatusCode::OK, &OverviewPage { frame, numbers, usage, latency })
 }

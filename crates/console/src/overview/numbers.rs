@@ -1,16 +1,17 @@
 //! The numbers of pending requests, stops, failing endpoints and expiring records. Each has the
 //! list that it counts.
 
+use authority_ids::TenantId;
 use authority_model::proto::{
     approval::{ListApprovalsRequest, ListApprovalsResponse},
-    delegation::ListDelegationsRequest,
-    events::{ListMessageChannelsRequest, ListWebhookEndpointsRequest, MessageChannel},
-    keys::ListApiKeysRequest,
-    registry::{ListQuarantinesRequest, ListStopSignalsRequest},
+    events::{ListMessageChannelsRequest, MessageChannel},
 };
 use chrono::{SecondsFormat, TimeDelta};
 
-use crate::kit::prelude::*;
+use crate::{
+    administration::records::count,
+    kit::{kinds::plain, prelude::*},
+};
 
 /// How long before its end a key or a delegation is counted, in days.
 const ENDING_DAYS: i64 = 14;
@@ -44,21 +45,23 @@ impl Number {
 
 /// The numbers that the person's role may read.
 pub(super) async fn numbers(view: &View) -> Vec<Number> {
+    let end = |at: DateTime<Utc>| Value::from(at.to_rfc3339_opts(SecondsFormat::Micros, true));
+    let after = ("expires_after", end(view.now));
+    let before = ("expires_before", end(view.now + TimeDelta::days(ENDING_DAYS)));
+    let of_keys = [("status", Value::from("active")), after.clone(), before.clone()];
+    let of_delegations = [("state", Value::from("active")), after, before];
+    let of_endpoints = [("failing", Value::from(true))];
     let (yours, waiting, stopped, failing, channels, keys, delegations) = tokio::join!(
         yours(view),
         waiting(view),
         stopped(view),
-        failing(view),
+        records(view, t::overview::FAILING_ENDPOINTS, "webhook-endpoints", &of_endpoints),
         failing_channels(view),
-        ending_keys(view),
-        ending_delegations(view)
+        records(view, t::overview::ENDING_KEYS, "api-keys", &of_keys),
+        records(view, t::overview::ENDING_DELEGATIONS, "delegations", &of_delegations)
     );
     let all = [yours, waiting, stopped, failing, channels, keys, delegations];
     all.into_iter().flatten().collect()
-}
-
-fn tenant(view: &View) -> Option<String> {
-    view.shown_tenant().map(String::from)
 }
 
 /// The pending requests that this person may decide.
@@ -95,7 +98,7 @@ async fn waiting(view: &View) -> Option<Number> {
 /// person may decide.
 async fn pending(view: &View, for_me: bool) -> Result<ListApprovalsResponse, Status> {
     let request = ListApprovalsRequest {
-        tenant_id: tenant(view),
+        tenant_id: view.shown_tenant().map(String::from),
         state: Some("pending".to_owned()),
         // A request past its expiry time has expired, even if the state is not stored yet.
         expires_after: Some(view.now.into()),
@@ -109,47 +112,30 @@ async fn pending(view: &View, for_me: bool) -> Result<ListApprovalsResponse, Sta
 
 /// The stop signals and quarantines in force.
 async fn stopped(view: &View) -> Option<Number> {
-    if !view.may(rpc::LIST_STOP_SIGNALS) || !view.may(rpc::LIST_QUARANTINES) {
-        return None;
-    }
-    let (tenant_id, state) = (tenant(view), Some("active".to_owned()));
-    let signals = ListStopSignalsRequest {
-        tenant_id: tenant_id.clone(),
-        state: state.clone(),
-        limit: Some(1),
-        count: true,
-        ..ListStopSignalsRequest::default()
-    };
-    let quarantines = ListQuarantinesRequest {
-        tenant_id,
-        state,
-        limit: Some(1),
-        count: true,
-        ..ListQuarantinesRequest::default()
-    };
-    let counted = tokio::try_join!(view.calls.call(&signals), view.calls.call(&quarantines));
-    let counted = counted.map(|(signals, quarantines)| {
-        signals.total.unwrap_or_default() + quarantines.total.unwrap_or_default()
-    });
+    let active = Map::from_iter([("state".to_owned(), Value::from("active"))]);
+    let tenant = view.shown_tenant().map(TenantId::as_str);
+    let (signals, quarantines) = tokio::join!(
+        count(view, "stop-signals", tenant, &active),
+        count(view, "quarantines", tenant, &active)
+    );
+    let (signals, quarantines) = (signals?, quarantines?);
+    let counted = signals.and_then(|signals| quarantines.map(|others| signals + others));
     Some(Number::of(t::stop::STOPPED_NOW, counted, "/console/stop".to_owned()))
 }
 
-/// The webhook endpoints that are disabled or fail.
-async fn failing(view: &View) -> Option<Number> {
-    if !view.may(rpc::LIST_WEBHOOK_ENDPOINTS) {
-        return None;
-    }
-    let request = ListWebhookEndpointsRequest {
-        tenant_id: tenant(view),
-        failing: true,
-        limit: Some(1),
-        count: true,
-        ..ListWebhookEndpointsRequest::default()
-    };
-    let listed = view.calls.call(&request).await;
-    let counted = listed.map(|listed| listed.total.unwrap_or_default());
-    let address = "/console/records/webhook-endpoints?m.failing=true".to_owned();
-    Some(Number::of(t::overview::FAILING_ENDPOINTS, counted, address))
+/// The records of a kind with these filters.
+async fn records(
+    view: &View,
+    label: &'static str,
+    path: &str,
+    filters: &[(&str, Value)],
+) -> Option<Number> {
+    let members = filters.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+    let tenant = view.shown_tenant().map(TenantId::as_str);
+    let counted = count(view, path, tenant, &members.collect()).await?;
+    let query = filters.iter().map(|(name, value)| format!("m.{name}={}", encoded(&plain(value))));
+    let query = query.collect::<Vec<_>>().join("&");
+    Some(Number::of(label, counted, format!("/console/records/{path}?{query}")))
 }
 
 /// The failing channels for messages: the person's own channels, and for an admin also the tenant's
@@ -167,57 +153,4 @@ async fn failing_channels(view: &View) -> Option<Number> {
     let counted = channels.map(|all| all.iter().filter(failing).count());
     let counted = counted.map(|count| i32::try_from(count).unwrap_or(i32::MAX));
     Some(Number::of(t::overview::FAILING_CHANNELS, counted, "/console/messages".to_owned()))
-}
-
-/// The next days, as the filter of a list.
-fn ending(view: &View) -> (DateTime<Utc>, DateTime<Utc>) {
-    (view.now, view.now + TimeDelta::days(ENDING_DAYS))
-}
-
-/// The address of a list of records that end soon. `active` is the filter for active ones.
-fn list_of_ending(view: &View, kind: &str, active: &str) -> String {
-    let (after, before) = ending(view);
-    let text = |at: DateTime<Utc>| encoded(&at.to_rfc3339_opts(SecondsFormat::Micros, true));
-    let (after, before) = (text(after), text(before));
-    format!("/console/records/{kind}?{active}&m.expires_after={after}&m.expires_before={before}")
-}
-
-async fn ending_keys(view: &View) -> Option<Number> {
-    if !view.may(rpc::LIST_API_KEYS) {
-        return None;
-    }
-    let (after, before) = ending(view);
-    let request = ListApiKeysRequest {
-        tenant_id: tenant(view),
-        status: Some("active".to_owned()),
-        expires_after: Some(after.into()),
-        expires_before: Some(before.into()),
-        limit: Some(1),
-        count: true,
-        ..ListApiKeysRequest::default()
-    };
-    let listed = view.calls.call(&request).await;
-    let counted = listed.map(|listed| listed.total.unwrap_or_default());
-    let address = list_of_ending(view, "api-keys", "m.status=active");
-    Some(Number::of(t::overview::ENDING_KEYS, counted, address))
-}
-
-async fn ending_delegations(view: &View) -> Option<Number> {
-    if !view.may(rpc::LIST_DELEGATIONS) {
-        return None;
-    }
-    let (after, before) = ending(view);
-    let request = ListDelegationsRequest {
-        tenant_id: tenant(view),
-        state: Some("active".to_owned()),
-        expires_after: Some(after.into()),
-        expires_before: Some(before.into()),
-        limit: Some(1),
-        count: true,
-        ..ListDelegationsRequest::default()
-    };
-    let listed = view.calls.call(&request).await;
-    let counted = listed.map(|listed| listed.total.unwrap_or_default());
-    let address = list_of_ending(view, "delegations", "m.state=active");
-    Some(Number::of(t::overview::ENDING_DELEGATIONS, counted, address))
 }

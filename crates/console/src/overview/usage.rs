@@ -33,24 +33,11 @@ struct Span {
     format: &'static str,
 }
 
-fn spans() -> [Span; 2] {
-    [
-        Span {
-            label: t::overview::LAST_DAY,
-            period: "hour",
-            bar: TimeDelta::hours(1),
-            bars: 24,
-            format: "%-d %b, %H:00",
-        },
-        Span {
-            label: t::overview::LAST_MONTH,
-            period: "day",
-            bar: TimeDelta::days(1),
-            bars: 30,
-            format: "%-d %b",
-        },
-    ]
-}
+#[rustfmt::skip] // a line for each span
+static SPANS: [Span; 2] = [
+    Span { label: t::overview::LAST_DAY, period: "hour", bar: TimeDelta::hours(1), bars: 24, format: "%-d %b, %H:00" },
+    Span { label: t::overview::LAST_MONTH, period: "day", bar: TimeDelta::days(1), bars: 30, format: "%-d %b" },
+];
 
 /// A number of decisions, and the list of them.
 pub(crate) struct Linked {
@@ -104,8 +91,7 @@ pub(crate) async fn last_day(view: &View) -> Option<Shown> {
     if !view.may(rpc::LIST_USAGE) || !view.may(rpc::RANK_USAGE) {
         return None;
     }
-    let [day, _] = spans();
-    read(view, &day, None).await.ok().map(|(shown, _)| shown)
+    read(view, &SPANS[0], None).await.ok().map(|(shown, _)| shown)
 }
 
 /// The decisions of one agent. `None` if the role may not read usage.
@@ -117,8 +103,7 @@ async fn of(view: &View, agent: Option<&str>) -> Option<Usage> {
     if !view.may(rpc::LIST_USAGE) || !view.may(rpc::RANK_USAGE) {
         return None;
     }
-    let [day, month] = spans();
-    let (day, month) = tokio::join!(read(view, &day, agent), read(view, &month, agent));
+    let (day, month) = tokio::join!(read(view, &SPANS[0], agent), read(view, &SPANS[1], agent));
     let mut usage = Usage { spans: Vec::new(), is_unread: false, counted_until: None };
     for span in [day, month] {
         match span {
@@ -285,8 +270,7 @@ mod tests {
         };
         let usage = vec![count("2026-11-24T10:00:00Z", 3, 1), count("2026-11-23T12:00:00Z", 2, 0)];
         let listed = ListUsageResponse { usage, ..ListUsageResponse::default() };
-        let [day, _] = spans();
-        let bars = bars(&day, at("2026-11-23T11:00:00Z"), &listed);
+        let bars = bars(&SPANS[0], at("2026-11-23T11:00:00Z"), &listed);
         assert_eq!(bars.len(), 24);
         assert_eq!(bars[0], (at("2026-11-23T11:00:00Z"), [0, 0, 0]));
         assert_eq!(bars[1], (at("2026-11-23T12:00:00Z"), [2, 0, 0]));

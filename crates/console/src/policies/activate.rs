@@ -9,7 +9,7 @@ use super::{
     present::{Present, address, change, name, versions},
     trial::Trial,
 };
-use crate::kit::{prelude::*, typed, unknown_targets::unknown_targets};
+use crate::kit::{prelude::*, typed, unknown_names::unknown_targets};
 
 #[derive(Template)]
 #[template(path = "policy_activate.html")]
@@ -113,12 +113,11 @@ impl Candidate {
         let barred = || barrier.map(t::policies::cannot_activate);
         let problem = problem.map(str::to_owned).or_else(barred).filter(|_| form.is_some());
         let shown = ConfirmPage {
-            frame: match problem {
-                Some(text) => {
-                    frame.failed(t::policies::NOT_ACTIVATED, text, lacks_reason.then_some("reason"))
-                }
-                None => frame,
-            },
+            frame: frame.failed_if(
+                t::policies::NOT_ACTIVATED,
+                problem,
+                lacks_reason.then_some("reason"),
+            ),
             name: name(policy),
             address: address(&policy.id),
             number,

@@ -171,14 +171,8 @@ fn compared(before: Outcome, after: Outcome) -> (Verdict, Verdict) {
 }
 
 fn verdict(outcome: Outcome) -> Verdict {
-    let people = outcome.approvals_needed.map(|needed| {
-        let count = t::inbox::people(needed.count);
-        if needed.roles.is_empty() {
-            count
-        } else {
-            t::inbox::people_with(count, needed.roles.join(" and "))
-        }
-    });
+    let people = outcome.approvals_needed;
+    let people = people.map(|needed| text::people(needed.count, &needed.roles));
     Verdict {
         word: text::outcome(outcome.decision),
         reason_code: Some(outcome.reason_code),

@@ -6,7 +6,6 @@
 
 mod activate;
 mod impact;
-mod listed;
 mod new;
 mod observe;
 mod policy;

@@ -1,7 +1,6 @@
 //! A new policy: six texts to begin with, an editor, and the text's check and effect before
 //! the policy is created as a draft.
 
-use authority_ids::TenantId;
 use authority_model::proto::{
     registry::{CreatePolicyRequest, Policy},
     runtime::CandidatePolicy,
@@ -14,8 +13,8 @@ use super::{
     trial::Trial,
 };
 use crate::{
-    administration::records::only_tenant,
-    kit::{escape, prelude::*, typed, unknown_targets::unknown_targets},
+    administration::records::tenant_of,
+    kit::{escape, prelude::*, typed, unknown_names::unknown_targets},
 };
 
 #[derive(Template)]
@@ -96,16 +95,12 @@ impl NewPage {
         if !view.may(rpc::CREATE_POLICY) {
             return Err(refused(view, rpc::CREATE_POLICY));
         }
-        let tenant = match (view.tenant(), form.one("tenant")) {
-            (Some(tenant), _) => tenant.as_str().to_owned(),
-            (None, Some(tenant)) => TenantId::complete(tenant).into(),
-            (None, None) => only_tenant(view).await.unwrap_or_default(),
-        };
+        let tenant_id = tenant_of(view, form.one("tenant")).await.unwrap_or_default();
         let targets = typed::as_written(form.text("targets"));
         let lines = targets.lines().map(str::trim).filter(|line| !line.is_empty());
         let (text, name) = (typed::kept("", form.text("cedar")), form.text("name").trim());
         let policy = Policy {
-            tenant_id: tenant,
+            tenant_id,
             regime: form.one("regime").unwrap_or("internal").to_owned(),
             name: Some(name.to_owned()),
             description: form.one("description").map(str::to_owned),

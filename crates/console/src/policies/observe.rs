@@ -11,30 +11,18 @@ use crate::kit::prelude::*;
 /// What decisions would have been with a version in force.
 pub(super) struct Observed {
     pub(super) since: Moment,
-    pub(super) ended: Option<Moment>,
-    pub(super) counted: Option<Moment>,
-    pub(super) allow: i64,
-    pub(super) hold: i64,
-    pub(super) deny: i64,
-    pub(super) changed: i64,
+    pub(super) counts: PolicyObservation,
 }
 
 impl Observed {
-    pub(super) fn of(observation: &PolicyObservation, view: &View) -> Option<Self> {
-        Some(Self {
-            since: Moment::of_time(observation.since, view.now)?,
-            ended: Moment::of_time(observation.ended_at, view.now),
-            counted: Moment::of_time(observation.counted_until, view.now),
-            allow: observation.would_allow,
-            hold: observation.would_require_approval,
-            deny: observation.would_deny,
-            changed: observation.would_change,
-        })
+    pub(super) fn of(counts: PolicyObservation, view: &View) -> Option<Self> {
+        Some(Self { since: Moment::of_time(counts.since, view.now)?, counts })
     }
 
     /// The number of counted decisions.
     pub(super) fn total(&self) -> i64 {
-        self.allow.saturating_add(self.hold).saturating_add(self.deny)
+        let counts = &self.counts;
+        counts.would_allow + counts.would_require_approval + counts.would_deny
     }
 }
 

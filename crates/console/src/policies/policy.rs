@@ -10,12 +10,11 @@ use authority_model::{
 
 use super::{
     impact,
-    listed::Listed,
     observe::Observed,
     present::{Present, address, change, name, rows, versions},
     trial::{Fault, Trial},
 };
-use crate::kit::{escape, prelude::*, typed, unknown_targets::unknown_targets};
+use crate::kit::{escape, prelude::*, typed, unknown_names::unknown_targets};
 
 #[derive(Template)]
 #[template(path = "policy.html")]
@@ -37,7 +36,8 @@ struct PolicyPage {
     problems: Vec<Fault>,
     /// The version that can be activated, with its differences from the text in force.
     draft: Option<(i32, Vec<Line>)>,
-    versions: Vec<Listed>,
+    /// The versions, each with its last observation.
+    versions: Vec<(PolicyVersion, Option<Observed>)>,
     /// The observing version, with its counts.
     observing: Option<(i32, Observed)>,
     /// A requested earlier text, with its differences from the present one.
@@ -99,6 +99,11 @@ impl PolicyPage {
         self.may_observe && !is_observing && !(self.in_force && self.policy.version == *number)
     }
 
+    /// Whether the page compares this version.
+    fn compares(&self, version: &PolicyVersion) -> bool {
+        self.earlier.as_ref().is_some_and(|(number, _)| *number == version.version)
+    }
+
     /// Whether the editor's text is unsaved.
     fn is_unsaved(&self) -> bool {
         let saved = self.policy.draft_cedar.as_deref().or(self.policy.cedar.as_deref());
@@ -115,8 +120,10 @@ impl PolicyPage {
         let (draft, tag) = (draft(&present), present.tag);
         let policy = present.policy;
         let all = versions(view, &policy.id.as_str().into()).await?;
-        let current = in_force.then_some(policy.version);
-        let versions = all.iter().map(|version| Listed::of(version, current, view));
+        let versions = all.into_iter().map(|version| {
+            let observed = version.observation.and_then(|one| Observed::of(one, view));
+            (version, observed)
+        });
         let is_retired = policy.state.as_deref() == Some("retired");
         // A tenant's admin ends only drafts.
         let ends = view.caller.is_owner() || policy.state.as_deref() == Some("draft");
@@ -134,7 +141,7 @@ impl PolicyPage {
             versions: versions.collect(),
             observing: policy
                 .observing_version
-                .zip(policy.observation.as_ref().and_then(|one| Observed::of(one, view))),
+                .zip(policy.observation.and_then(|one| Observed::of(one, view))),
             earlier: None,
             text,
             trial: Trial::default(),
@@ -162,9 +169,6 @@ impl PolicyPage {
         let Some(version) = all.into_iter().find(wanted) else { return Ok(()) };
         let present = self.policy.cedar.clone().unwrap_or_default();
         self.earlier = Some((number, diff::lines(&version.cedar, &present)));
-        for version in &mut self.versions {
-            version.shown = version.number == number;
-        }
         Ok(())
     }
 }
@@ -207,9 +211,7 @@ async fn written(view: &View, id: &EntityRef, form: &Pairs) -> Result<Response, 
     let moved = moved(&present, &text, form);
     let mut found = PolicyPage::of(view, present, text).await?;
     (found.trial, found.moved) = (trial, moved);
-    if let Some(text) = untried {
-        found.frame = found.frame.failed(t::policies::NOT_TRIED, text, None);
-    }
+    found.frame = found.frame.failed_if(t::policies::NOT_TRIED, untried, None);
     found.compared = compared.unwrap_or_default();
     Ok(page(StatusCode::OK, &found))
 }

@@ -24,8 +24,8 @@ impl Present {
     pub(super) async fn read(view: &View, id: &EntityRef) -> Result<Self, Status> {
         let request = GetPolicyRequest { id: id.into() };
         let answer = view.calls.send(rpc::GET_POLICY, &request, &[]).await?;
-        let tag = answer.headers.get("etag").and_then(|tag| tag.to_str().ok());
-        Ok(Self { tag: tag.unwrap_or_default().to_owned(), policy: decoded(answer)? })
+        let tag = answer.tag().unwrap_or_default().to_owned();
+        Ok(Self { tag, policy: decoded(answer)? })
     }
 
     /// The text in force, if there is one.

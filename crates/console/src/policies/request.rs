@@ -14,11 +14,11 @@ use authority_model::{
 
 use super::present::{Present, name};
 use crate::{
-    administration::records::{Picker, only_tenant, proposals},
+    administration::records::{Picker, proposals, tenant_of},
     decisions::{StageView, step},
     kit::{
         prelude::*,
-        text::{CodeWithMeaning, outcome},
+        text::{CodeWithMeaning, outcome, people},
     },
 };
 
@@ -72,11 +72,9 @@ impl TryPage {
             Some(id) => Some(Present::read(view, &id.into()).await?.policy),
             None => None,
         };
-        let tenant = policy.as_ref().map(|policy| policy.tenant_id.clone());
-        let tenant = tenant.or_else(|| view.tenant().map(|id| id.as_str().to_owned()));
-        let tenant = match tenant {
-            Some(tenant) => Some(tenant),
-            None => only_tenant(view).await,
+        let tenant = match &policy {
+            Some(policy) => Some(policy.tenant_id.clone()),
+            None => tenant_of(view, None).await,
         };
         let tenant = tenant.as_deref();
         let (agents, actions, purposes) = tokio::join!(
@@ -188,10 +186,7 @@ async fn sent(view: &View, form: Pairs) -> Result<Response, Status> {
 }
 
 fn found(view: &View, answer: SimulateDecisionResponse) -> Outcome {
-    let people = answer.approvals_needed.map(|needed| {
-        let (count, roles) = (t::inbox::people(needed.count), needed.roles.join(" and "));
-        if roles.is_empty() { count } else { t::inbox::people_with(count, roles) }
-    });
+    let people = answer.approvals_needed.map(|needed| people(needed.count, &needed.roles));
     let before = answer.before.map(|before| outcome(before.decision));
     let smallest = answer.smallest_change.into_iter().flat_map(|change| {
         let further = change.further.into_iter().map(|change| change.sentence);

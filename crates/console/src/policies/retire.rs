@@ -45,10 +45,7 @@ async fn confirmation(
     let frame = view.frame(t::policies::retire_question(name(&policy)), Section::Policies);
     let is_wrong = status == StatusCode::BAD_REQUEST;
     let shown = ConfirmPage {
-        frame: match problem {
-            Some(text) => frame.failed(t::policies::NOT_RETIRED, text, is_wrong.then_some("name")),
-            None => frame,
-        },
+        frame: frame.failed_if(t::policies::NOT_RETIRED, problem, is_wrong.then_some("name")),
         is_wrong,
         name: name(&policy),
         address: address(&policy.id),

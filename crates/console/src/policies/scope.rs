@@ -8,7 +8,7 @@ use super::{
     impact::{self, Impact},
     present::{Present, address, name, rows},
 };
-use crate::kit::{prelude::*, unknown_targets::unknown_targets};
+use crate::kit::{prelude::*, unknown_names::unknown_targets};
 
 /// The target that every request matches.
 const EVERYWHERE: &str = "*";
@@ -20,8 +20,6 @@ struct ScopePage {
     name: String,
     address: String,
     policy: Policy,
-    from: Option<Moment>,
-    until: Option<Moment>,
     /// The page of its targets as records, and the page of its own record.
     rows: Option<String>,
     record: String,
@@ -44,8 +42,6 @@ impl ScopePage {
             frame: view.frame(t::policies::scope(name(&policy)), Section::Policies),
             name: name(&policy),
             address: address(&policy.id),
-            from: Moment::of_time(policy.effective_from, view.now),
-            until: Moment::of_time(policy.effective_until, view.now),
             rows: rows(view, &policy.id),
             record: format!("/console/records/policies/{id}"),
             in_force,

@@ -8,8 +8,8 @@ use crate::kit::{
     kinds::Kind,
     names::is_agent,
     prelude::*,
-    show::decided_reason,
-    text::{capitalized, outcome, state},
+    show::Decided,
+    text::{capitalized, state},
 };
 
 /// Results of the same sort.
@@ -86,9 +86,7 @@ pub(super) fn groups(view: &View, sought: &str, answer: SearchResponse) -> Vec<G
 }
 
 fn decision(view: &View, found: FoundDecision) -> Option<Found> {
-    let decision = found.decision?;
-    let word = outcome(decision.decision);
-    let reason = decided_reason(&decision);
+    let Decided { decision, word, reason, .. } = Decided::from(found.decision?);
     let reason = if reason.is_empty() { decision.reason_code } else { reason };
     Some(Found {
         path: Some(format!("/console/decisions/{}", encoded(&decision.decision_id))),
@@ -138,7 +136,7 @@ fn record(view: &View, found: FoundRecord) -> Found {
 
 /// The tenant, if several tenants are shown.
 fn of_tenant(view: &View, tenant_id: &str) -> String {
-    if view.tenant().is_none() { short(tenant_id).to_owned() } else { String::new() }
+    view.named_tenant(tenant_id).unwrap_or_default()
 }
 
 /// The roles that have the value: `Payee, account`.

@@ -26,7 +26,7 @@ pub(super) const CALLBACK: &str = "/console/sign-in/callback";
 const FORM: &str = "application/x-www-form-urlencoded";
 
 /// A provider's metadata (OIDC Discovery 1.0).
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Metadata {
     pub(crate) issuer: String,
     pub(crate) authorization_endpoint: String,
@@ -130,11 +130,8 @@ impl Provider {
             issuer: issuer.to_owned(),
             authorization_endpoint: format!("{public_url}/dev-idp/authorize"),
             token_endpoint: "/dev-idp/token".to_owned(),
-            end_session_endpoint: None,
-            scopes_supported: Vec::new(),
-            token_endpoint_auth_methods_supported: Vec::new(),
-            prompt_values_supported: Vec::new(),
             authorization_response_iss_parameter_supported: true,
+            ..Metadata::default()
         };
         let (client_id, scopes) = (client_id.to_owned(), Vec::new());
         let client = Client { name: None, client_id, client_secret: None, scopes };

@@ -75,12 +75,9 @@ async fn form(
     let sent = problem.as_ref().map(|_| asked);
     let key = sent.and_then(|form| form.one("key")).map(str::to_owned);
     let frame = view.frame(t::stop::stop(target.what()), Section::Stop);
-    let wrong = problem.as_ref().map(|(wrong, _)| *wrong);
+    let (wrong, text) = problem.unzip();
     let confirm = Confirm {
-        frame: match problem {
-            Some((field, text)) => frame.failed(t::stop::NOT_STOPPED, text, Some(field)),
-            None => frame,
-        },
+        frame: frame.failed_if(t::stop::NOT_STOPPED, text, wrong),
         may_stop: view.may(creates(&target)),
         // An action that was used is not misspelt.
         warning: warning.filter(|_| !impact.as_ref().is_ok_and(Impact::is_used)),

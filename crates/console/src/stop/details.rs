@@ -11,8 +11,6 @@ struct StoppedPage {
     done: Option<String>,
     what: String,
     stopped: Stopped,
-    at: Option<Moment>,
-    released_at: Option<Moment>,
     /// `None` if it could not be read now.
     impact: Option<Impact>,
     may_release: bool,
@@ -39,8 +37,6 @@ async fn shown(view: &View, id: &str, did: &str) -> Result<Response, Status> {
             _ => None,
         },
         what,
-        at: Moment::of_time(stopped.at, view.now),
-        released_at: Moment::of_time(stopped.changed_at, view.now).filter(|_| !stopped.is_active),
         impact: impact.ok(),
         may_release: stopped.is_active && view.may(release),
         stopped,

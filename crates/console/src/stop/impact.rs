@@ -10,7 +10,8 @@ use crate::kit::prelude::*;
 /// The impact of a stop, as a page shows it.
 #[derive(Default)]
 pub(super) struct Impact {
-    pub(super) delegations: Vec<EndedDelegation>,
+    /// The delegations, with the names of both parties.
+    pub(super) delegations: Vec<(Named, Named, StoppedDelegation)>,
     pub(super) delegation_total: usize,
     /// The agents, with the named principal first.
     pub(super) agents: Vec<Agent>,
@@ -22,30 +23,16 @@ pub(super) struct Impact {
     pub(super) permission_total: usize,
 }
 
-pub(super) struct EndedDelegation {
-    pub(super) id: String,
-    pub(super) from: Named,
-    pub(super) to: Named,
-    pub(super) actions: String,
-    pub(super) state: String,
-}
-
 /// An agent that the stop concerns.
 pub(super) struct Agent {
     pub(super) named: Named,
-    counts: StoppedAgent,
-    pub(super) last_decision: Option<Moment>,
-    pub(super) last_refused: Option<Moment>,
+    pub(super) counts: StoppedAgent,
 }
 
 /// A permission that was valid when the stop began.
 pub(super) struct Permission {
-    pub(super) id: String,
     pub(super) agent: Named,
-    pub(super) action: String,
-    pub(super) until: Option<Moment>,
-    /// The reported outcome.
-    pub(super) outcome: Option<String>,
+    pub(super) permission: StoppedPermission,
 }
 
 impl Impact {
@@ -93,18 +80,23 @@ impl Impact {
         let agents = impact.agents.iter().map(|agent| &agent.id);
         let ids = parties.flatten().chain(agents).cloned().collect();
         let names = Names::to_call(view, ids).await;
+        let agent = |counts: StoppedAgent| Agent { named: names.called(counts.id.clone()), counts };
+        let permission = |permission: StoppedPermission| Permission {
+            agent: names.called(permission.agent_id.clone()),
+            permission,
+        };
+        let ended = |one: StoppedDelegation| {
+            let from = names.called(one.delegator_id.clone().unwrap_or_default());
+            (from, names.called(one.delegate_id.clone()), one)
+        };
         Ok(Self {
             delegation_total: total(impact.delegation_total),
             agent_total: total(impact.agent_total),
             permission_total: total(impact.valid_permissions.unwrap_or_default()),
             is_counted: impact.decisions_counted,
-            delegations: impact.delegations.into_iter().map(|one| ended(one, &names)).collect(),
-            agents: impact.agents.into_iter().map(|one| Agent::of(view, one, &names)).collect(),
-            permissions: impact
-                .permissions
-                .into_iter()
-                .map(|one| Permission::of(view, one, &names))
-                .collect(),
+            delegations: impact.delegations.into_iter().map(ended).collect(),
+            agents: impact.agents.into_iter().map(agent).collect(),
+            permissions: impact.permissions.into_iter().map(permission).collect(),
         })
     }
 
@@ -122,15 +114,6 @@ impl Impact {
 }
 
 impl Agent {
-    fn of(view: &View, counts: StoppedAgent, names: &Names) -> Self {
-        Self {
-            named: names.called(counts.id.clone()),
-            last_decision: Moment::of_time(counts.last_decision_at, view.now),
-            last_refused: Moment::of_time(counts.last_refused_at, view.now),
-            counts,
-        }
-    }
-
     /// `2 requests`; `None` if no request waits for people.
     pub(super) fn waiting(&self) -> Option<String> {
         requests(self.counts.pending_approvals)
@@ -156,28 +139,6 @@ impl Agent {
     /// The number of refused requests; `None` if no request was refused, or if it is unknown.
     pub(super) fn refused(&self) -> Option<i32> {
         self.counts.refusals.filter(|refusals| *refusals > 0)
-    }
-}
-
-impl Permission {
-    fn of(view: &View, permission: StoppedPermission, names: &Names) -> Self {
-        Self {
-            id: permission.decision_id,
-            agent: names.called(permission.agent_id),
-            action: permission.action,
-            until: Moment::of_time(permission.valid_until, view.now),
-            outcome: permission.outcome,
-        }
-    }
-}
-
-fn ended(delegation: StoppedDelegation, names: &Names) -> EndedDelegation {
-    EndedDelegation {
-        from: names.called(delegation.delegator_id.unwrap_or_default()),
-        to: names.called(delegation.delegate_id),
-        actions: delegation.actions.join(", "),
-        state: delegation.state,
-        id: delegation.id,
     }
 }
 

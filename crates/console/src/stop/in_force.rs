@@ -17,6 +17,30 @@ pub(crate) struct InForce {
     pub(crate) more: usize,
 }
 
+/// A stop in force, as lists show it.
+pub(crate) struct Active {
+    pub(crate) id: String,
+    /// The stopped authority: `invoice-bot`, `payment.* of invoice-bot`.
+    pub(crate) what: String,
+    pub(crate) reason: String,
+    pub(crate) by: String,
+    pub(crate) at: Option<Moment>,
+}
+
+/// The stops with the names of their principals.
+pub(crate) async fn named(view: &View, stopped: Vec<Stopped>) -> Vec<Active> {
+    let subjects = stopped.iter().filter_map(|stopped| stopped.subject.clone());
+    let names = Names::to_call(view, subjects.collect()).await;
+    let active = stopped.into_iter().map(|stopped| Active {
+        what: stopped.what(&names),
+        at: Moment::of_time(stopped.at, view.now),
+        id: stopped.id,
+        reason: stopped.reason,
+        by: stopped.by,
+    });
+    active.collect()
+}
+
 /// The stops of a tenant, or of all tenants if none is given.
 pub(crate) async fn in_force(view: &View, tenant: Option<&TenantId>) -> Result<InForce, Status> {
     let tenant_id = tenant.map(String::from);

@@ -7,21 +7,12 @@ use authority_model::proto::{
 
 use super::{
     find::{FoundActors, find},
-    in_force::in_force,
+    in_force::{Active, InForce, in_force, named},
 };
 use crate::kit::{choice::Choice, prelude::*};
 
 /// The maximum number of choices in a form. If there are more, the form takes an id.
 const CHOICES: i32 = 200;
-
-/// A stop signal or a quarantine in force.
-struct Active {
-    id: String,
-    what: String,
-    reason: String,
-    by: String,
-    at: Option<Moment>,
-}
 
 /// Records to choose from; `None` if there are too many.
 type Choices = Option<Vec<Choice>>;
@@ -165,15 +156,6 @@ async fn tools(view: &View) -> Result<Choices, Status> {
 }
 
 async fn stopped(view: &View) -> Result<(Vec<Active>, usize), Status> {
-    let in_force = in_force(view, view.shown_tenant()).await?;
-    let subjects = in_force.stopped.iter().filter_map(|stopped| stopped.subject.clone());
-    let names = Names::to_call(view, subjects.collect()).await;
-    let rows = in_force.stopped.into_iter().map(|stopped| Active {
-        what: stopped.what(&names),
-        at: Moment::of_time(stopped.at, view.now),
-        id: stopped.id,
-        reason: stopped.reason,
-        by: stopped.by,
-    });
-    Ok((rows.collect(), in_force.more))
+    let InForce { stopped, more } = in_force(view, view.shown_tenant()).await?;
+    Ok((named(view, stopped).await, more))
 }

@@ -14,7 +14,7 @@ mod release;
 mod stopped;
 mod target;
 
-pub(crate) use in_force::{InForce, in_force, in_force_on};
+pub(crate) use in_force::{Active, InForce, in_force, in_force_on, named};
 
 use crate::kit::prelude::*;
 

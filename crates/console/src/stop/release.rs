@@ -9,11 +9,8 @@ use crate::kit::prelude::*;
 #[template(path = "stop_release.html")]
 struct Release {
     frame: Frame,
-    id: String,
+    stopped: Stopped,
     what: String,
-    reason: String,
-    by: String,
-    at: Option<Moment>,
     key: String,
 }
 
@@ -37,15 +34,9 @@ async fn confirmation(
     let frame = view.frame(t::stop::release(&what), Section::Stop);
     let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
     let release = Release {
-        frame: match problem {
-            Some(text) => frame.failed(t::stop::NOT_RELEASED, text, Some("reason")),
-            None => frame,
-        },
+        frame: frame.failed_if(t::stop::NOT_RELEASED, problem, Some("reason")),
         what,
-        at: Moment::of_time(stopped.at, view.now),
-        id: stopped.id,
-        reason: stopped.reason,
-        by: stopped.by,
+        stopped,
         key: idempotency_key()?,
     };
     Ok(page(status, &release))

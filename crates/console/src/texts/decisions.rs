@@ -10,7 +10,6 @@ texts! {
     without_filter(span) = "{span}, without this filter:";
     DAY_OUTCOMES = "Outcomes of the last 24 hours"; DAY_REASONS = "Reasons for denials in the last 24 hours"; DAY_AGENTS = "Agents denied in the last 24 hours";
     not_filtered(asked) = html "This list is not filtered by {asked}.";
-    code(asked) = html "<code>{asked}</code>";
     whole_action(action) = "the pattern action={action}: name one action, whole";
     days_reversed(from, to) = "from={from}, which is after to={to}";
     NONE_YET = "No decision yet"; APPEARS_HERE = "When an agent asks whether it may act, the decision appears here.";

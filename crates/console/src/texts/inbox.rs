@@ -24,8 +24,7 @@ texts! {
     APPEARS_FOR_YOU = "When an agent sends a request that you must decide, it appears here. This page updates itself.";
 
     // The page of a request.
-    agent_is(agent, name) = "{agent} is “{name}”.";
-    with_roles(progress, roles) = "{progress}, {roles} among them";
+    agent_is(agent, name) = "The display name of {agent} is “{name}”.";
     AS_APPROVED = "as it was approved";
     FULL_REQUEST = "The full request"; WAS_ERASED = "It was erased."; EXACT_TEXT = "The exact text and its digest";
     SIGNED_DIGEST = "Your answer is signed with this digest. Invisible characters appear as ⟨U+…⟩.";
@@ -144,6 +143,9 @@ texts! {
     SHARED_ACCOUNT = "This account is known under another payee.";
     SIMILAR = "Another request is similar.";
     PARTLY_COMPARED = "It has so many payees, accounts or documents that only some were compared.";
+    LABEL_DOCUMENT_AGAIN = "Same document"; LABEL_NEW_ACCOUNT = "Other account"; LABEL_SHARED_ACCOUNT = "Shared account";
+    LABEL_SIMILAR = "Similar request"; LABEL_PARTLY_COMPARED = "Partly compared";
+    label_and_more(label, more) = "{label} +{more}";
     FIRST_TO_PAYEE = "No approved request to this payee in 90 days.";
     FIRST_TO_ACCOUNT = "No approved request to this account in 90 days.";
 

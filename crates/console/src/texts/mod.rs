@@ -66,6 +66,7 @@ pub(crate) mod meanings;
 pub(crate) mod overview;
 pub(crate) mod policies;
 pub(crate) mod records;
+pub(crate) mod script;
 pub(crate) mod session;
 mod shared;
 pub(crate) mod stop;

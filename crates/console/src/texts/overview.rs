@@ -9,7 +9,8 @@ texts! {
     NO_LISTS = "No lists for your role"; READS_BY_ID = "Your role reads decisions by their ids.";
 
     // Usage.
-    LAST_DAY = "Decisions in the last 24 hours"; LAST_MONTH = "Decisions in the last 30 days"; NONE_COUNTED = "No decision was counted.";
+    LAST_DAY = "Decisions in the last 24 hours"; LAST_MONTH = "Decisions in the last 30 days";
+    NONE_COUNTED = "No decision was counted. A decision is counted about two minutes after it is made.";
     DENIAL_REASONS = "Reasons for denials"; DENIED_MOST = "Agents denied most"; NOW = "now"; AS_TABLE = "The chart as a table"; FROM_UTC = "From, UTC";
     UNREAD = "The counts of decisions could not be read now. Reload the page.";
     counted_until(exact, shown, distance) = html r#"Decisions are counted until <time datetime="{exact}">{shown}</time>, {distance}."#;

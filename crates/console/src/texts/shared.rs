@@ -34,8 +34,7 @@ texts! {
     TIME_IS_OVER = "time is over";
     asked(distance) = "asked {distance}";
     ends(distance) = "ends {distance}";
-    until(time) = "until {time}";
-    until_time(time) = html "until {time}";
+    until(time) = html "until {time}";
 
     // Failed acts.
     HAS_CHANGED = "This has changed"; NO_SUCH_PAGE = "this page does not exist"; NOT_DONE = "No change was made";

@@ -1,6 +1,8 @@
-//! The catalogue is whole: templates and code have no texts of their own.
+//! The catalogue is whole: templates, code and the script have no texts of their own.
 
 use std::{fs, path::Path};
+
+use super::script;
 
 texts! {
     hello(name) = html "<b>{name}</b>";
@@ -9,7 +11,8 @@ texts! {
 }
 
 /// Literals that are not texts for people.
-const NO_TEXTS: [&str; 2] = ["Basic {}", "Bearer {token}"];
+const NO_TEXTS: [&str; 6] =
+    ["Basic {}", "Bearer {token}", "Escape", "note warn", "note warn ending", "use strict"];
 /// Attributes that people read.
 const READ: [&str; 5] = ["alt", "aria-label", "data-head", "placeholder", "title"];
 
@@ -48,6 +51,29 @@ fn code_has_no_texts_of_its_own() {
         let mut own = of_code(text.split("#[cfg(test)]").next().unwrap());
         own.retain(|literal| !NO_TEXTS.contains(&literal.as_str()));
         assert!(own.is_empty(), "{path:?}: {own:?}");
+    });
+}
+
+#[test]
+fn the_script_has_no_texts_of_its_own() {
+    let script = "// \"Not this\"\nsay(`ends in ${left(a)}`, \"Copy\", \".top details\", `${b} `);";
+    assert_eq!(of_script(script), ["Copy", "ends in "]);
+    each(Path::new(""), "js", &mut |path, text| {
+        let mut own = of_script(text);
+        own.retain(|literal| !NO_TEXTS.contains(&literal.as_str()));
+        assert!(own.is_empty(), "{path:?}: {own:?}");
+    });
+}
+
+/// Every text that the script names is in the catalogue.
+#[test]
+fn the_script_has_its_texts() {
+    let texts: serde_json::Value = serde_json::from_str(script::all()).unwrap();
+    each(Path::new(""), "js", &mut |path, text| {
+        for rest in text.split("texts.").skip(1) {
+            let name = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap();
+            assert!(texts[name].is_string(), "{path:?}: {name}");
+        }
     });
 }
 
@@ -110,4 +136,26 @@ fn of_code(code: &str) -> Vec<String> {
         texts.extend(literals.filter(is_text).map(str::to_owned));
     }
     texts
+}
+
+/// Returns the literals of a script that begin like a sentence, or are several words.
+fn of_script(script: &str) -> Vec<String> {
+    let lines = script.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let code = lines.collect::<Vec<_>>().join("\n");
+    let quoted = code.split('"').skip(1).step_by(2);
+    let templates = code.split('`').skip(1).step_by(2);
+    let parts = templates.flat_map(|template| {
+        let parts = template.split("${").enumerate();
+        parts.map(|(at, part)| if at == 0 { part } else { part.split_once('}').unwrap().1 })
+    });
+    let is_text = |text: &&str| {
+        let mut letters = text.chars();
+        let mut words = text.split_whitespace();
+        let is_word =
+            |word: &str| word.trim_end_matches([',', '.', ':']).chars().all(char::is_alphabetic);
+        letters.next().is_some_and(char::is_uppercase)
+            && letters.next().is_some_and(char::is_lowercase)
+            || text.split_whitespace().count() > 1 && words.all(is_word)
+    };
+    quoted.chain(parts).filter(is_text).map(str::to_owned).collect()
 }

@@ -1,5 +1,7 @@
 //! Words that several pages share.
 
+use std::fmt::Display;
+
 use authority_decision::{Reason, sentences};
 use authority_model::proto::runtime::Decision;
 
@@ -35,6 +37,12 @@ pub(crate) fn done(verb: &str, state: &str) -> Option<&'static str> {
         ("withdraw", "void") => "You withdrew this approval. The agent can no longer use it.",
         _ => return None,
     })
+}
+
+/// The people that a request needs: `2 people, legal among them`.
+pub(crate) fn people(count: impl Display, roles: &[String]) -> String {
+    let people = t::inbox::people(count);
+    if roles.is_empty() { people } else { t::inbox::people_with(people, roles.join(", ")) }
 }
 
 /// The sentence of a reason code; empty for an unknown code. A tenant's own code becomes words.

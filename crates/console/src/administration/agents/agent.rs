@@ -59,11 +59,11 @@ impl GivenList {
     fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.problem.is_none()
     }
+}
 
-    fn unread(status: &Status) -> Self {
-        let problem = (!is_absent(status)).then_some(t::READ_FAILED);
-        Self { problem, ..Self::default() }
-    }
+/// The reason why a list is unknown.
+fn unread<T>(read: &Result<T, Status>) -> Option<&'static str> {
+    read.as_ref().err().filter(|status| !is_absent(status)).map(|_| t::READ_FAILED)
 }
 
 /// The maximum number of delegations in a list.
@@ -102,8 +102,7 @@ pub(super) async fn agent(view: View, Path(id): Path<PrincipalRef>) -> Response 
 
 async fn shown(view: &View, id: &PrincipalRef) -> Result<Response, Status> {
     let principals = Kind::of_id(id).filter(|kind| kind.path == "principals");
-    let kind = principals.ok_or_else(|| Status::not_found(t::NO_SUCH_PAGE))?;
-    let agent = read(view, kind, id).await?.message;
+    let agent = read(view, principals.ok_or_else(no_page)?, id).await?.message;
     let request = GetAuthorityRequest { entity_id: id.into() };
     let held = view.calls.call(&request).await?;
     let mut authorities = Vec::new();
@@ -183,13 +182,12 @@ async fn given(view: &View, id: &PrincipalRef) -> GivenList {
         ..ListDelegationsRequest::default()
     };
     let listed = view.calls.call(&request).await;
-    match listed {
-        Ok(listed) => GivenList {
-            more: more(listed.total.unwrap_or_default(), listed.delegations.len()),
-            rows: listed.delegations.into_iter().map(|one| of_delegation(view, one)).collect(),
-            problem: None,
-        },
-        Err(status) => GivenList::unread(&status),
+    let problem = unread(&listed);
+    let listed = listed.unwrap_or_default();
+    GivenList {
+        more: more(listed.total.unwrap_or_default(), listed.delegations.len()),
+        rows: listed.delegations.into_iter().map(|one| of_delegation(view, one)).collect(),
+        problem,
     }
 }
 
@@ -219,17 +217,14 @@ struct DelegationPage {
     stops: Stops,
     may_stop: bool,
     /// The delegations that would end with this one. `None` if the role may not read them.
-    below: Option<GivenList>,
-    agents_below: Vec<Named>,
-    /// The number of further agents.
-    more_agents: usize,
+    below: Option<Below>,
 }
 
 /// What depends on a delegation.
 struct Below {
     list: GivenList,
-    /// The ids of the first agents, and the number of further ones.
-    agents: Vec<String>,
+    /// The first agents, and the number of further ones.
+    agents: Vec<Named>,
     more_agents: usize,
 }
 
@@ -238,8 +233,7 @@ pub(super) async fn delegation(view: View, Path(id): Path<DelegationRef>) -> Res
 }
 
 async fn of_one(view: &View, id: &DelegationRef) -> Result<Response, Status> {
-    let kind = Kind::at("delegations").ok_or_else(|| Status::not_found(t::NO_SUCH_PAGE))?;
-    let delegation = read(view, kind, id).await?.message;
+    let delegation = read(view, Kind::known("delegations")?, id).await?.message;
     let (tenant, delegate) = (tenant(&delegation)?, text(&delegation, "delegate_id"));
     let links = chain::up_from(view, delegation).await;
     // The last link is the delegation itself.
@@ -255,10 +249,6 @@ async fn of_one(view: &View, id: &DelegationRef) -> Result<Response, Status> {
         below(view, id),
         Budgets::read(view, delegate.into(), id)
     );
-    let (agents_below, more_agents) =
-        below.as_ref().map_or((Vec::new(), 0), |below| (below.agents.clone(), below.more_agents));
-    let names = Names::to_call(view, agents_below.clone()).await;
-    let agents_below = agents_below.into_iter().map(|id| names.called(id)).collect();
     let frame = view.frame(t::agents::delegation(short(id)), Section::Records);
     let frame = frame.stopping("delegation", id, t::agents::THIS_DELEGATION);
     let shown = DelegationPage {
@@ -269,9 +259,7 @@ async fn of_one(view: &View, id: &DelegationRef) -> Result<Response, Status> {
         budgets,
         stops: stops?,
         may_stop: view.may(rpc::CREATE_QUARANTINE),
-        below: below.map(|below| below.list),
-        agents_below,
-        more_agents,
+        below,
     };
     Ok(page(StatusCode::OK, &shown))
 }
@@ -284,20 +272,16 @@ async fn below(view: &View, id: &DelegationRef) -> Option<Below> {
     let limit = i32::try_from(LISTED + 1).ok();
     let request = GetBlastRadiusRequest { id: id.into(), limit };
     let radius = view.calls.call(&request).await;
-    let radius = match radius {
-        Ok(radius) => radius,
-        Err(status) => {
-            let list = GivenList::unread(&status);
-            return Some(Below { list, agents: Vec::new(), more_agents: 0 });
-        }
-    };
+    let problem = unread(&radius);
+    let radius = radius.unwrap_or_default();
+    let names = Names::to_call(view, radius.agents.clone()).await;
     let more = more(radius.delegation_total, radius.delegations.len());
     let more_agents = self::more(radius.agent_total, radius.agents.len());
     let below = radius.delegations.into_iter().filter(|below| *id != below.id.as_str());
     let rows = below.map(|one| of_delegation(view, one)).collect();
     Some(Below {
-        list: GivenList { rows, more, problem: None },
-        agents: radius.agents,
+        list: GivenList { rows, more, problem },
+        agents: radius.agents.into_iter().map(|id| names.called(id)).collect(),
         more_agents,
     })
 }

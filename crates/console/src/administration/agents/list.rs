@@ -94,11 +94,10 @@ async fn listed(view: &View, query: &Pairs) -> Result<Response, Status> {
 }
 
 fn agent(view: &View, principal: Principal, names: &Names) -> Agent {
-    let shows_all = view.tenant().is_none();
     let name = called(&principal.id, &principal.display_name).to_owned();
     Agent {
         about: if name == principal.display_name { String::new() } else { principal.display_name },
-        tenant: shows_all.then(|| short(&principal.tenant_id).to_owned()),
+        tenant: view.named_tenant(&principal.tenant_id),
         owner: principal.owner_principal_id.map(|id| names.called(id)),
         made: Moment::of_time(principal.created_at, view.now),
         state: principal.state.unwrap_or_default(),

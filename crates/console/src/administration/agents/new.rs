@@ -5,14 +5,14 @@
 //! and continues there.
 
 use authority_api::identity::CallerKind;
-use authority_ids::{PrincipalId, TenantId};
+use authority_ids::PrincipalId;
 use serde_json::json;
 
 use super::first_request::FirstRequest;
 use crate::{
     administration::records::{
-        AGENT, Field, Layout, Picker, Place, Sentence, SubmittedForm, create, held, only_tenant,
-        propose, read, without,
+        AGENT, Field, Layout, Picker, Place, Sentence, SubmittedForm, create, held, propose, read,
+        tenant_of, without,
     },
     kit::{
         kinds::{Kind, Member, text},
@@ -149,8 +149,7 @@ async fn shown(view: &View, query: &Pairs) -> Result<Response, Status> {
         return draft.page(view, Step::Agent, None).await;
     }
     // An agent that exists already gets its authority and its key.
-    let kind = kind("principals")?;
-    let found = read(view, kind, agent).await?.message;
+    let found = read(view, Kind::known("principals")?, agent).await?.message;
     draft.tenant = text(&found, "tenant_id");
     agent.clone_into(&mut draft.made.agent);
     draft.page(view, Step::Authority, None).await
@@ -175,13 +174,9 @@ async fn sent(view: &View, form: Pairs) -> Result<Response, Status> {
     }
 }
 
-fn kind(path: &str) -> Result<&'static Kind, Status> {
-    Kind::at(path).ok_or_else(|| Status::not_found(t::NO_SUCH_PAGE))
-}
-
 /// The members of a step's record that its form has.
 fn members(layout: &Layout, path: &str) -> Result<Vec<Member>, Status> {
-    let kind = kind(path)?;
+    let kind = Kind::known(path)?;
     let mut members = layout.members(Member::all(&kind.record), kind);
     members.retain(|member| layout.has(&member.name) && member.name != "delegate_id");
     for member in &mut members {
@@ -193,8 +188,7 @@ fn members(layout: &Layout, path: &str) -> Result<Vec<Member>, Status> {
 }
 
 fn delegation(view: &View) -> Result<&'static Layout, Status> {
-    Layout::of("delegation", view.caller.is_owner())
-        .ok_or_else(|| Status::not_found(t::NO_SUCH_PAGE))
+    Layout::of("delegation", view.caller.is_owner()).ok_or_else(no_page)
 }
 
 /// A missing value that the form requires.
@@ -211,16 +205,12 @@ fn note_missing(filled: &mut SubmittedForm) {
 impl Draft {
     async fn read(view: &View, sent: Pairs) -> Result<Self, Status> {
         for path in KINDS {
-            let create = kind(path)?.maker("create").map(|create| create.rpc.as_str());
+            let create = Kind::known(path)?.maker("create").map(|create| create.rpc.as_str());
             if let Some(rpc) = create.filter(|rpc| !view.may(rpc)) {
                 return Err(refused(view, rpc));
             }
         }
-        let tenant = match (view.tenant(), sent.one("tenant")) {
-            (Some(tenant), _) => tenant.as_str().to_owned(),
-            (None, Some(tenant)) => TenantId::complete(tenant).into(),
-            (None, None) => only_tenant(view).await.unwrap_or_default(),
-        };
+        let tenant = tenant_of(view, sent.one("tenant")).await.unwrap_or_default();
         let part = |name: &str| sent.text(name).to_owned();
         Ok(Self {
             tenant,
@@ -251,7 +241,7 @@ impl Draft {
         if !self.agent.values.contains_key("name") {
             return Ok(());
         }
-        let taken = match read(view, kind("principals")?, &self.agent_id()).await {
+        let taken = match read(view, Kind::known("principals")?, &self.agent_id()).await {
             Ok(_) => true,
             Err(status) if matches!(status.code(), Code::NotFound | Code::InvalidArgument) => false,
             Err(status) => return Err(status),
@@ -316,10 +306,8 @@ impl Draft {
         let mut carried: Vec<_> = carried.collect();
         carried.extend(tenant.map(|tenant| ("tenant".to_owned(), tenant.to_owned())));
         let status = if problem.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-        let mut frame = view.frame(t::agents::NEW, Section::Agents);
-        if let Some(problem) = problem {
-            frame = frame.failed(t::NOT_CREATED, problem, None);
-        }
+        let frame = view.frame(t::agents::NEW, Section::Agents);
+        let frame = frame.failed_if(t::NOT_CREATED, problem, None);
         let (is_owner, key) = (view.caller.is_owner(), self.key);
         let lacking = match &view.caller.kind {
             CallerKind::Member { subject, .. } if held(view).await.is_empty() => {
@@ -357,14 +345,15 @@ impl Draft {
         };
         if self.made.agent.is_empty() {
             let values = of(&self.agent.values, json!({"principal_class": "agent"}));
-            match create(view, kind("principals")?, values, &format!("{key}-agent")).await {
+            match create(view, Kind::known("principals")?, values, &format!("{key}-agent")).await {
                 Ok(made) => self.made.agent = text(&made.message, "id"),
                 Err(status) => return self.refused(view, Step::Agent, &status, key).await,
             }
         }
         if self.made.delegation.is_empty() {
             let values = of(&self.authority.values, json!({"delegate_id": self.made.agent}));
-            match create(view, kind("delegations")?, values, &format!("{key}-delegation")).await {
+            let kind = Kind::known("delegations")?;
+            match create(view, kind, values, &format!("{key}-delegation")).await {
                 Ok(made) => self.made.delegation = text(&made.message, "id"),
                 Err(status) => return self.refused(view, Step::Authority, &status, key).await,
             }
@@ -374,7 +363,7 @@ impl Draft {
         let mut values = of(&Map::new(), bound);
         let end = self.authority.values.get("expires_at").cloned();
         values.extend(end.map(|end| ("expires_at".to_owned(), end)));
-        match create(view, kind("api-keys")?, values, &format!("{key}-key")).await {
+        match create(view, Kind::known("api-keys")?, values, &format!("{key}-key")).await {
             Ok(made) => self.first(view, text(&made.message, "secret")).await,
             Err(status) => self.refused(view, Step::Key, &status, key).await,
         }

@@ -4,21 +4,13 @@ use authority_ids::{PrincipalRef, TenantId};
 
 use crate::{
     kit::prelude::*,
-    stop::{InForce, in_force, in_force_on},
+    stop::{Active, InForce, in_force, in_force_on, named},
 };
-
-/// A stop that is in force.
-pub(super) struct Stop {
-    pub(super) id: String,
-    /// The stopped authority: `invoice-bot`, `payment.* of invoice-bot`.
-    pub(super) what: String,
-    pub(super) reason: String,
-}
 
 /// The stops that concern an agent or a delegation.
 #[derive(Default)]
 pub(super) struct Stops {
-    pub(super) stops: Vec<Stop>,
+    pub(super) stops: Vec<Active>,
     /// The number of the tenant's stops that are not considered. They may concern others.
     pub(super) more: usize,
 }
@@ -46,12 +38,5 @@ pub(super) async fn on(
     }
     let concerns = |named: &Option<String>| named.as_ref().is_none_or(|id| ids.contains(id));
     stopped.retain(|stop| concerns(&stop.subject) && concerns(&stop.delegation));
-    let subjects = stopped.iter().filter_map(|stop| stop.subject.clone());
-    let names = Names::to_call(view, subjects.collect()).await;
-    let stops = stopped.into_iter().map(|stop| Stop {
-        what: stop.what(&names),
-        id: stop.id,
-        reason: stop.reason,
-    });
-    Ok(Stops { stops: stops.collect(), more })
+    Ok(Stops { stops: named(view, stopped).await, more })
 }

@@ -1,8 +1,8 @@
 //! One channel: its settings, a test, and its deletion.
 
 use authority_model::proto::events::{
-    DeleteMessageChannelRequest, ListMessageChannelsRequest, TestMessageChannelRequest,
-    UpdateMessageChannelRequest,
+    DeleteMessageChannelRequest, ListMessageChannelsRequest, MessageChannel,
+    TestMessageChannelRequest, UpdateMessageChannelRequest,
 };
 
 use super::{
@@ -17,9 +17,7 @@ struct ChannelPage {
     frame: Frame,
     address: String,
     kind: &'static str,
-    target: String,
-    for_tenant: bool,
-    failing: Option<(Moment, String)>,
+    channel: MessageChannel,
     input: Input,
     done: Option<&'static str>,
 }
@@ -83,18 +81,15 @@ async fn delete(view: &View, id: &str) -> Result<Response, Status> {
 impl ChannelPage {
     async fn of(view: &View, id: &str) -> Result<Self, Status> {
         let listed = view.calls.call(&ListMessageChannelsRequest {}).await?;
-        let found = listed.message_channels.into_iter().find(|channel| channel.id == id);
-        let found = found.ok_or_else(|| Status::not_found(t::administration::NO_CHANNEL))?;
-        let failing = Moment::of_time(found.failing_since, view.now);
-        let kind = kind(&found.kind);
+        let channel = listed.message_channels.into_iter().find(|channel| channel.id == id);
+        let channel = channel.ok_or_else(|| Status::not_found(t::administration::NO_CHANNEL))?;
+        let kind = kind(&channel.kind);
         Ok(Self {
             frame: view.frame(t::administration::messages_by(kind), Section::None),
             address: address(id),
             kind,
-            target: found.target,
-            for_tenant: found.for_tenant,
-            failing: failing.map(|since| (since, found.last_error.unwrap_or_default())),
-            input: Input::of(found.settings.unwrap_or_default()),
+            input: Input::of(channel.settings.clone().unwrap_or_default()),
+            channel,
             done: None,
         })
     }

@@ -11,72 +11,54 @@ use crate::kit::prelude::*;
 /// The address of the list.
 pub(super) const LIST: &str = "/console/messages";
 
-/// The text of the form, or the stored settings.
+/// The fields of the form, as a person or the stored settings fill them.
 #[derive(Clone, Default)]
-pub(super) struct Input {
-    pub(super) label: String,
-    /// Actions and patterns, separated by blanks.
-    pub(super) actions: String,
-    pub(super) least_amount: String,
-    pub(super) currency: String,
-    pub(super) quiet_from: String,
-    pub(super) quiet_to: String,
-    pub(super) time_zone: String,
-    /// `2026-12-24`: the person is away until the beginning of this day, in UTC.
-    pub(super) away_until: String,
-    pub(super) substitute: String,
-}
+pub(super) struct Input(Pairs);
 
 impl Input {
     pub(super) fn read(form: &Pairs) -> Self {
-        let text = |name: &str| form.text(name).trim().to_owned();
-        Self {
-            label: text("label"),
-            actions: text("actions"),
-            least_amount: text("least_amount"),
-            currency: text("currency"),
-            quiet_from: text("quiet_from"),
-            quiet_to: text("quiet_to"),
-            time_zone: text("time_zone"),
-            away_until: text("away_until"),
-            substitute: text("substitute"),
-        }
+        Self(form.clone())
     }
 
     pub(super) fn of(settings: MessageSettings) -> Self {
         let quiet = settings.quiet_hours.unwrap_or_default();
         let away = settings.away_until.and_then(Time::moment);
-        Self {
-            label: settings.label.unwrap_or_default(),
-            actions: settings.actions.join(" "),
-            least_amount: settings.least_amount.unwrap_or_default(),
-            currency: settings.currency.unwrap_or_default(),
-            quiet_from: quiet.from,
-            quiet_to: quiet.to,
-            time_zone: quiet.time_zone,
-            away_until: away.map_or_else(String::new, |at| at.format("%Y-%m-%d").to_string()),
-            substitute: settings.substitute.unwrap_or_default(),
-        }
+        Self(Pairs::of([
+            ("label", settings.label.unwrap_or_default()),
+            // Actions and patterns, separated by blanks.
+            ("actions", settings.actions.join(" ")),
+            ("least_amount", settings.least_amount.unwrap_or_default()),
+            ("currency", settings.currency.unwrap_or_default()),
+            ("quiet_from", quiet.from),
+            ("quiet_to", quiet.to),
+            ("time_zone", quiet.time_zone),
+            // The person is away until the beginning of this day, in UTC.
+            ("away_until", away.map_or_else(String::new, |at| at.format("%Y-%m-%d").to_string())),
+            ("substitute", settings.substitute.unwrap_or_default()),
+        ]))
+    }
+
+    /// The text of a field.
+    pub(super) fn text(&self, name: &str) -> &str {
+        self.0.text(name).trim()
     }
 
     /// # Errors
     /// The date cannot be read. The service checks all other fields.
     pub(super) fn settings(&self) -> Result<MessageSettings, Status> {
-        let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        let is_quiet = [&self.quiet_from, &self.quiet_to, &self.time_zone];
-        let is_quiet = is_quiet.iter().any(|text| !text.is_empty());
+        let text = |name: &str| self.text(name).to_owned();
+        let given = |name: &str| Some(text(name)).filter(|text| !text.is_empty());
+        let quiet = ["quiet_from", "quiet_to", "time_zone"].map(text);
+        let is_quiet = quiet.iter().any(|text| !text.is_empty());
+        let [from, to, time_zone] = quiet;
         Ok(MessageSettings {
-            label: given(&self.label),
-            actions: self.actions.split_whitespace().map(str::to_owned).collect(),
-            least_amount: given(&self.least_amount),
-            currency: given(&self.currency.to_uppercase()),
-            quiet_hours: is_quiet.then(|| QuietHours {
-                from: self.quiet_from.clone(),
-                to: self.quiet_to.clone(),
-                time_zone: self.time_zone.clone(),
-            }),
-            away_until: given(&self.away_until).map(|text| date(&text)).transpose()?,
-            substitute: given(&self.substitute),
+            label: given("label"),
+            actions: self.text("actions").split_whitespace().map(str::to_owned).collect(),
+            least_amount: given("least_amount"),
+            currency: given("currency").map(|code| code.to_uppercase()),
+            quiet_hours: is_quiet.then_some(QuietHours { from, to, time_zone }),
+            away_until: given("away_until").map(|text| date(&text)).transpose()?,
+            substitute: given("substitute"),
         })
     }
 }
@@ -106,7 +88,6 @@ mod tests {
         let again = Input::of(settings.clone()).settings().unwrap();
         assert_eq!(again, settings);
         assert_eq!(Input::default().settings().unwrap(), MessageSettings::default());
-        let wrong = Input { away_until: "soon".to_owned(), ..Input::default() };
-        assert!(wrong.settings().is_err());
+        assert!(Input(Pairs::of([("away_until", "soon")])).settings().is_err());
     }
 }

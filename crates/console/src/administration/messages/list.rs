@@ -16,14 +16,10 @@ const KINDS: [(&str, &str); 4] = [
 ];
 
 struct Row {
-    id: String,
     /// Its own name, or where its messages go.
     name: String,
     kind: &'static str,
-    target: String,
-    for_tenant: bool,
-    /// Since when it has failed, and the last error.
-    failing: Option<(Moment, String)>,
+    channel: MessageChannel,
 }
 
 #[derive(Template)]
@@ -91,7 +87,7 @@ impl ListPage {
         Ok(Self {
             is_admin: frame.role == "admin",
             frame,
-            channels: listed.message_channels.into_iter().map(|c| row(view, c)).collect(),
+            channels: listed.message_channels.into_iter().map(row).collect(),
             kinds: Choice::of_list(&kinds, form.text("kind")),
             url: form.text("url").to_owned(),
             for_tenant: form.text("for_tenant") == "yes",
@@ -111,15 +107,8 @@ pub(super) fn kind(word: &str) -> &'static str {
     KINDS.iter().find(|(known, _)| *known == word).map_or(t::overview::UNKNOWN, |(_, name)| name)
 }
 
-fn row(view: &View, channel: MessageChannel) -> Row {
-    let failing = Moment::of_time(channel.failing_since, view.now);
-    let label = channel.settings.and_then(|settings| settings.label);
-    Row {
-        kind: kind(&channel.kind),
-        name: label.unwrap_or_else(|| channel.target.clone()),
-        failing: failing.map(|since| (since, channel.last_error.unwrap_or_default())),
-        id: channel.id,
-        target: channel.target,
-        for_tenant: channel.for_tenant,
-    }
+fn row(channel: MessageChannel) -> Row {
+    let label = channel.settings.as_ref().and_then(|settings| settings.label.clone());
+    let name = label.unwrap_or_else(|| channel.target.clone());
+    Row { kind: kind(&channel.kind), name, channel }
 }

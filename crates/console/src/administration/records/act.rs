@@ -152,7 +152,7 @@ impl Act {
         if !self.version().is_empty() && !is_one_tag(version) {
             // Without the version of the shown record, the form could replace values that the
             // person has not seen.
-            return Ok(Notice::unreadable_form(StatusCode::BAD_REQUEST).response());
+            return Ok(Notice::unreadable_form().response());
         }
         let is_readable = filled.is_readable();
         if is_readable && let Some(asked) = self.last_step(view, form, &filled).await? {

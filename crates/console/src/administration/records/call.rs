@@ -25,10 +25,10 @@ pub(crate) async fn call(
     headers: &[(&str, &str)],
 ) -> Result<Answered, Status> {
     let answer = view.calls.send(&operation.rpc, request, headers).await?;
+    let version = answer.tag().map(str::to_owned);
     let message = DynamicMessage::decode(operation.output.clone(), answer.message);
     let message = message.map_err(|_| Status::internal(t::records::UNREADABLE))?;
-    let version = answer.headers.get("etag").and_then(|etag| etag.to_str().ok());
-    Ok(Answered { message, version: version.map(str::to_owned) })
+    Ok(Answered { message, version })
 }
 
 /// Creates a record with these members. A call with the same key takes effect once.
@@ -43,15 +43,38 @@ pub(crate) async fn create(
 ) -> Result<Answered, Status> {
     let unknown = || Status::unimplemented(t::records::CANNOT_CREATE);
     let operation = kind.maker("create").ok_or_else(unknown)?;
-    let wrong = |found: Vec<(String, String)>| {
-        let found = found.into_iter().map(|(name, problem)| format!("{name}: {problem}"));
-        Status::invalid_argument(found.collect::<Vec<_>>().join("; "))
-    };
-    let record = of_json(&operation.form(), members).map_err(wrong)?;
+    let record = of_json(&operation.form(), members).map_err(invalid)?;
     let mut request = DynamicMessage::new(operation.input.clone());
     let body = operation.body.as_ref().ok_or_else(unknown)?;
     request.set_field(body, Proto::Message(record));
     call(view, operation, &request, &[("idempotency-key", key)]).await
+}
+
+/// The error for members of a wrong type.
+pub(super) fn invalid(found: Vec<(String, String)>) -> Status {
+    let found = found.into_iter().map(|(name, problem)| format!("{name}: {problem}"));
+    Status::invalid_argument(found.collect::<Vec<_>>().join("; "))
+}
+
+/// Counts the records of a kind in a tenant, or in all tenants, with these filters. `None` if the
+/// role may not list them.
+pub(crate) async fn count(
+    view: &View,
+    path: &str,
+    tenant: Option<&str>,
+    filters: &Map<String, Value>,
+) -> Option<Result<i32, Status>> {
+    let kind = Kind::at(path).filter(|kind| view.may(&kind.list.rpc))?;
+    let mut members = filters.clone();
+    members.insert("tenant_id".to_owned(), tenant.map(Value::from).unwrap_or_default());
+    members.insert("limit".to_owned(), Value::from(1));
+    members.insert("count".to_owned(), Value::from(true));
+    let listed = async {
+        let request = of_json(&kind.list.input, members).map_err(invalid)?;
+        call(view, &kind.list, &request, &[]).await
+    };
+    let total = |listed: &DynamicMessage| listed.get_field_by_name("total")?.as_i32();
+    Some(listed.await.map(|listed| total(&listed.message).unwrap_or_default()))
 }
 
 /// The record as the API has it now.

@@ -6,13 +6,9 @@ use authority_model::proto::{
     delegation::{BlastRadius, Delegation, GetBlastRadiusRequest, GetPrincipalBlastRadiusRequest},
     registry::{GetPolicyRequest, Policy},
 };
-use prost_reflect::{DynamicMessage, Value as Proto};
 
-use super::call::call;
-use crate::kit::{
-    kinds::{Kind, json, set_text},
-    prelude::*,
-};
+use super::call::count;
+use crate::kit::{kinds::Kind, prelude::*};
 
 /// The consequences of ending a record.
 pub(super) enum Depends {
@@ -26,7 +22,8 @@ pub(super) enum Depends {
 /// The number of ended records, and the first of them.
 pub(super) struct EndedRecords {
     pub(super) sentence: String,
-    pub(super) delegations: Vec<Permits>,
+    /// The delegations, with the names of both parties.
+    pub(super) delegations: Vec<(Named, Named, Delegation)>,
     /// Delegations that are not listed.
     pub(super) more: usize,
     /// The agents that act under these delegations.
@@ -40,15 +37,6 @@ impl EndedRecords {
         let (delegations, agents) = (Vec::new(), Vec::new());
         Self { sentence, delegations, more: 0, agents, more_agents: 0 }
     }
-}
-
-/// A delegation that ends.
-pub(super) struct Permits {
-    pub(super) id: String,
-    pub(super) from: Named,
-    pub(super) to: Named,
-    pub(super) actions: String,
-    pub(super) state: String,
 }
 
 /// The maximum number of delegations, and of agents' names, on the page.
@@ -121,20 +109,15 @@ fn without_target(policy: &Policy, target: &str) -> String {
 
 /// Counts a tenant's records of the most important kinds.
 async fn of_tenant(view: &View, id: &TenantRef) -> Option<EndedRecords> {
-    let counts = some_at_once(COUNTED.iter().map(|path| count(view, path, id))).await;
+    let counts = some_at_once(COUNTED.iter().map(|path| counted(view, path, id))).await;
     let counts: Option<Vec<String>> = counts.into_iter().collect();
     Some(EndedRecords::alone(t::records::tenant_ends(listed(&counts?))))
 }
 
-async fn count(view: &View, path: &str, tenant: &TenantRef) -> Option<String> {
-    let kind = Kind::at(path).filter(|kind| view.may(&kind.list.rpc))?;
-    let mut request = DynamicMessage::new(kind.list.input.clone());
-    set_text(&mut request, "tenant_id", tenant);
-    request.try_set_field_by_name("count", Proto::Bool(true)).ok()?;
-    request.try_set_field_by_name("limit", Proto::I32(1)).ok()?;
-    let answered = call(view, &kind.list, &request, &[]).await.ok()?;
-    let total = json(&answered.message).get("total").and_then(Value::as_u64);
-    Some(t::records::count(total.unwrap_or_default(), &kind.one, kind.many.to_lowercase()))
+async fn counted(view: &View, path: &str, tenant: &str) -> Option<String> {
+    let kind = Kind::at(path)?;
+    let total = count(view, path, Some(tenant), &Map::new()).await?.ok()?;
+    Some(t::records::count(total, &kind.one, kind.many.to_lowercase()))
 }
 
 /// `a, b and c`.
@@ -155,22 +138,16 @@ async fn ended(view: &View, radius: BlastRadius, sentence: String) -> EndedRecor
     });
     let ids = parties.chain(&agents).cloned().collect();
     let names = Names::to_call(view, ids).await;
+    let ended = |one: Delegation| {
+        let from = names.called(one.delegator_id.clone().unwrap_or_default());
+        (from, names.called(one.delegate_id.clone()), one)
+    };
     EndedRecords {
         sentence,
         more: number(radius.delegation_total).saturating_sub(delegations.len()),
         more_agents: number(radius.agent_total).saturating_sub(agents.len()),
-        delegations: delegations.into_iter().map(|one| permits(one, &names)).collect(),
+        delegations: delegations.into_iter().map(ended).collect(),
         agents: agents.into_iter().map(|id| names.called(id)).collect(),
-    }
-}
-
-fn permits(delegation: Delegation, names: &Names) -> Permits {
-    Permits {
-        from: names.called(delegation.delegator_id.unwrap_or_default()),
-        to: names.called(delegation.delegate_id),
-        actions: delegation.actions.join(", "),
-        state: delegation.state,
-        id: delegation.id,
     }
 }
 

@@ -113,7 +113,7 @@ impl Act {
             if let Some(about) = known {
                 return Field::editing(member, &about.members);
             }
-            if self.kind.part_of() == Some(member.name.as_str()) {
+            if self.kind.exception.part_of == Some(member.name.as_str()) {
                 let whole = Field::asked(&member, query).map(Value::from);
                 return Field::of(member, whole.as_ref());
             }
@@ -156,13 +156,11 @@ impl Act {
             Some(_) => format!("{back}/{}", self.operation.word),
             None => format!("{back}/new/{}", self.operation.word),
         };
-        let mut frame = view.frame(self.question(), Section::Records);
-        let question = frame.title.clone();
-        if let Some(text) = &content.problem {
-            frame = frame.failed(self.operation.undone(), text, content.field);
-        }
+        let question = self.question();
+        let frame = view.frame(question.clone(), Section::Records);
+        let problem = content.problem.as_deref();
         let form = FormPage {
-            frame,
+            frame: frame.failed_if(self.operation.undone(), problem, content.field),
             question,
             act: self,
             action,

@@ -73,12 +73,9 @@ impl Act {
         };
         let sent = form.iter().filter(|(name, _)| is_sent(name));
         let question = t::records::set_question(&about.title, &word);
-        let mut frame = view.frame(question.clone(), Section::Records);
-        if let Some(text) = problem {
-            frame = frame.failed(t::records::NOT_CHANGED, text, Some(ending::NAME));
-        }
+        let frame = view.frame(question.clone(), Section::Records);
         let shown = LastPage {
-            frame,
+            frame: frame.failed_if(t::records::NOT_CHANGED, problem, Some(ending::NAME)),
             question,
             act: self,
             ending,

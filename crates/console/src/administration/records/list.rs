@@ -4,9 +4,8 @@ use authority_api::identity::who_may;
 use prost_reflect::{DynamicMessage, Value as Proto};
 
 use super::{
-    call::call,
+    call::{call, invalid},
     field::{Field, SubmittedForm, filters},
-    known::known,
     shown::{made, state, titles},
 };
 use crate::kit::{
@@ -101,7 +100,7 @@ pub(super) async fn list(view: View, Path(kind): Path<String>, query: Pairs) -> 
 }
 
 async fn records(view: &View, kind: &str, query: &Pairs) -> Result<Response, Status> {
-    let kind = known(kind)?;
+    let kind = Kind::known(kind)?;
     let mut filled = SubmittedForm::read(filters(&kind.list.input, &kind.record), query, None);
     let request = request(view, kind, &filled, query.text("page"))?;
     let (answered, problem) = match call(view, &kind.list, &request, &[]).await {
@@ -121,7 +120,8 @@ async fn records(view: &View, kind: &str, query: &Pairs) -> Result<Response, Sta
     let makers = kind.operations.iter().filter(|operation| {
         matches!(operation.shape, Shape::Create | Shape::Other) && view.may(&operation.rpc)
     });
-    let part = filled.fields.iter().find(|field| kind.part_of() == Some(&field.member.name));
+    let part =
+        filled.fields.iter().find(|field| kind.exception.part_of == Some(&field.member.name));
     let part = part.and_then(|field| {
         let whole = Field::asked(&field.member, query)?;
         Some(format!("{}={}", encoded(&field.name), encoded(whole)))
@@ -172,11 +172,7 @@ fn item(view: &View, kind: &Kind, record: &DynamicMessage, title: String) -> Ite
         address: kind.address(&kind.key_of(record)),
         id: text(record, "id"),
         title,
-        tenant: view
-            .tenant()
-            .is_none()
-            .then(|| short(&text(record, "tenant_id")).to_owned())
-            .filter(|t| !t.is_empty()),
+        tenant: view.named_tenant(&text(record, "tenant_id")).filter(|name| !name.is_empty()),
         state: state(record),
         made: made(record, view.now),
     }
@@ -188,11 +184,7 @@ fn request(
     filled: &SubmittedForm,
     token: &str,
 ) -> Result<DynamicMessage, Status> {
-    let wrong = |problems: Vec<(String, String)>| {
-        let problems = problems.into_iter().map(|(name, problem)| format!("{name}: {problem}"));
-        Status::invalid_argument(problems.collect::<Vec<_>>().join("; "))
-    };
-    let mut request = of_json(&kind.list.input, filled.values.clone()).map_err(wrong)?;
+    let mut request = of_json(&kind.list.input, filled.values.clone()).map_err(invalid)?;
     if let Some(tenant) = view.shown_tenant() {
         set_text(&mut request, "tenant_id", tenant.as_str());
     }

@@ -11,7 +11,6 @@ mod field;
 mod form;
 mod held;
 mod history;
-mod known;
 mod last;
 mod layout;
 mod library;
@@ -25,12 +24,12 @@ mod sentence;
 mod shown;
 mod step;
 
-pub(crate) use call::{create, read};
+pub(crate) use call::{count, create, read};
 pub(crate) use doubts::without;
 pub(crate) use field::{Field, Place, SubmittedForm};
 pub(crate) use held::held;
 pub(crate) use layout::{AGENT, Layout};
-pub(crate) use pickers::{Picker, only_tenant, proposals, propose};
+pub(crate) use pickers::{Picker, proposals, propose, tenant_of};
 pub(crate) use sentence::Sentence;
 pub(crate) use shown::{Datum, Link, Shown, address, title};
 

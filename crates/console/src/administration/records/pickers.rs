@@ -1,5 +1,6 @@
 //! Proposals for ids in forms: records of the tenant that the person may list.
 
+use authority_ids::TenantId;
 use authority_model::proto::registry::ListTenantsRequest;
 use authority_webhook::event_types::EventType;
 use prost_reflect::{DynamicMessage, Value as Proto};
@@ -138,7 +139,7 @@ pub(crate) async fn proposals(
 }
 
 /// The tenant, if there is only one. The owner of the installation then need not name it.
-pub(crate) async fn only_tenant(view: &View) -> Option<String> {
+pub(super) async fn only_tenant(view: &View) -> Option<String> {
     if !view.may(rpc::LIST_TENANTS) {
         return None;
     }
@@ -146,6 +147,15 @@ pub(crate) async fn only_tenant(view: &View) -> Option<String> {
     let listed = view.calls.call(&request).await.ok()?;
     let mut tenants = listed.tenants.into_iter();
     tenants.next().filter(|_| tenants.next().is_none()).map(|tenant| tenant.id)
+}
+
+/// The tenant of a form: the selected one, the named one, or the only one.
+pub(crate) async fn tenant_of(view: &View, named: Option<&str>) -> Option<String> {
+    match (view.tenant(), named) {
+        (Some(tenant), _) => Some(tenant.into()),
+        (None, Some(named)) => Some(TenantId::complete(named).into()),
+        (None, None) => only_tenant(view).await,
+    }
 }
 
 /// The kind of records that a member refers to.

@@ -5,7 +5,6 @@ use prost_reflect::DynamicMessage;
 use super::{
     call::read,
     history::{Before, History},
-    known::known,
     shown::{Datum, RecordView, name_links, state, titles},
 };
 use crate::{
@@ -13,7 +12,7 @@ use crate::{
     kit::{
         kinds::{Kind, Operation, Shape, json, text},
         prelude::*,
-        unknown_targets::unknown_targets,
+        unknown_names::unknown_targets,
     },
 };
 
@@ -53,7 +52,7 @@ pub(super) async fn show(
 }
 
 async fn shown(view: &View, kind: &str, id: &str, query: &Pairs) -> Result<Response, Status> {
-    let kind = known(kind)?;
+    let kind = Kind::known(kind)?;
     let record = read(view, kind, id).await?.message;
     let verbs = kind.operations.iter().filter(|operation| {
         matches!(operation.shape, Shape::Edit | Shape::Verb) && view.may(&operation.rpc)

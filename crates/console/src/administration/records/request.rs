@@ -21,7 +21,8 @@ impl Act {
         let values =
             values.filter(|(name, _)| operation.shape != Shape::Edit || changed.contains(name));
         let mut message = of_json(&operation.form(), values.collect())?;
-        if let Some(state) = self.kind.first_state().filter(|_| operation.shape == Shape::Create) {
+        let first_state = self.kind.exception.first_state;
+        if let Some(state) = first_state.filter(|_| operation.shape == Shape::Create) {
             set_text(&mut message, "state", state);
         }
         let mut request = match &operation.body {

@@ -49,20 +49,6 @@ impl Link {
     }
 }
 
-/// The name and description of a member.
-pub(crate) struct Meaning {
-    pub(crate) name: String,
-    pub(crate) label: String,
-    pub(crate) about: String,
-}
-
-impl Meaning {
-    fn of(member: &Member) -> Self {
-        let Member { name, label, about, .. } = member.clone();
-        Self { name, label, about }
-    }
-}
-
 /// A whole record.
 pub(crate) struct RecordView {
     /// The members that people write.
@@ -70,9 +56,9 @@ pub(crate) struct RecordView {
     /// The members that the service writes.
     pub(crate) kept: Vec<Shown>,
     /// The members without a value.
-    pub(crate) empty: Vec<Meaning>,
+    pub(crate) empty: Vec<Member>,
     /// The meanings of all members, in the order of the proto.
-    pub(crate) meanings: Vec<Meaning>,
+    pub(crate) meanings: Vec<Member>,
     pub(crate) json: String,
 }
 
@@ -84,13 +70,13 @@ impl RecordView {
             written: Vec::new(),
             kept: Vec::new(),
             empty: Vec::new(),
-            meanings: all.iter().map(Meaning::of).collect(),
+            meanings: all.clone(),
             json: pretty(&members),
         };
         for member in all {
             let kept = member.written == Written::ByTheService;
             match Shown::of(view, &member, members.get(&member.name)) {
-                None => found.empty.push(Meaning::of(&member)),
+                None => found.empty.push(member),
                 Some(shown) if kept => found.kept.push(shown),
                 Some(shown) => found.written.push(shown),
             }

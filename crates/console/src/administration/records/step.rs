@@ -3,7 +3,6 @@
 use super::{
     call::read,
     ending::Ending,
-    known::{known, nowhere},
     layout::Layout,
     milder,
     shown::{RecordView, Shown, name_links, titles},
@@ -37,15 +36,15 @@ pub(super) struct About {
 
 impl Act {
     pub(super) fn make(view: &View, kind: &str, word: &str) -> Result<Self, Status> {
-        let kind = known(kind)?;
-        let operation = kind.maker(word).ok_or_else(nowhere)?;
+        let kind = Kind::known(kind)?;
+        let operation = kind.maker(word).ok_or_else(no_page)?;
         check(view, operation)?;
         Ok(Self { kind, operation, about: None, is_owner: view.caller.is_owner() })
     }
 
     pub(super) async fn on(view: &View, kind: &str, id: &str, word: &str) -> Result<Self, Status> {
-        let kind = known(kind)?;
-        let operation = kind.verb(word).ok_or_else(nowhere)?;
+        let kind = Kind::known(kind)?;
+        let operation = kind.verb(word).ok_or_else(no_page)?;
         check(view, operation)?;
         let read = read(view, kind, id).await?;
         let is_edit = operation.shape == Shape::Edit;
@@ -76,7 +75,7 @@ impl Act {
     pub(super) fn members(&self) -> Vec<Member> {
         let mut members = Member::all(&self.operation.form());
         let shape = self.operation.shape;
-        members.retain(|member| !self.kind.withholds(shape, &member.name));
+        members.retain(|member| !self.kind.exception.withholds(shape, &member.name));
         members.retain(|member| match shape {
             Shape::Edit => member.written == Written::Always,
             // The address identifies the record, by its id or the parts of a link's key.

@@ -2,6 +2,9 @@
 "use strict";
 (() => {
   const root = document.documentElement;
+  const texts = JSON.parse(root.dataset.texts);
+  // Puts values into the places of a text.
+  const filled = (text, values) => text.replace(/\{(\w+)\}/g, (place, name) => values[name]);
   root.classList.add("js");
   const offset = Date.parse(root.dataset.now) - Date.now();
   const now = () => Date.now() + offset;
@@ -17,16 +20,15 @@
   // Time left, by the server's clock, rounded down.
   const left = (ms) => {
     const s = Math.floor(ms / 1000), m = Math.floor(s / 60), h = Math.floor(m / 60), d = Math.floor(h / 24);
-    if (d > 1) return `${d} days`;
-    if (d === 1) return `1 day ${h % 24} h`;
-    if (h > 0) return m % 60 > 0 ? `${h} h ${m % 60} min` : `${h} h`;
-    if (m >= 5) return `${m} min`;
-    return m > 0 ? `${m} min ${s % 60} s` : `${s} s`;
+    if (d > 1) return filled(texts.days, { days: d });
+    if (d === 1) return filled(texts.dayHours, { hours: h % 24 });
+    if (h > 0) return filled(m % 60 > 0 ? texts.hoursMinutes : texts.hours, { hours: h, minutes: m % 60 });
+    return filled(m >= 5 ? texts.minutes : m > 0 ? texts.minutesSeconds : texts.seconds, { minutes: m, seconds: s % 60 });
   };
   const count = () => {
     for (const time of document.querySelectorAll("time.left")) {
       const rest = Date.parse(time.dataset.until) - now();
-      const text = rest > 0 ? `ends in ${left(rest)}` : "time is over";
+      const text = rest > 0 ? filled(texts.ends, { span: left(rest) }) : texts.over;
       if (time.textContent !== text) time.textContent = text;
       time.classList.toggle("soon", rest < 5 * 60000);
     }
@@ -40,7 +42,7 @@
       }
       const note = document.createElement("p");
       note.className = "note warn";
-      note.textContent = "The time for this request is over: it can no longer be decided.";
+      note.textContent = texts.cannotDecide;
       acts.after(note);
       say(note.textContent);
     }
@@ -62,7 +64,7 @@
       time.textContent = new Intl.DateTimeFormat("en-GB", { ...parts, second }).format(new Date(time.dateTime));
     }
     const note = document.getElementById("zone");
-    if (note) note.textContent = `Times are in the zone ${zone}. Point at a time to see it in UTC.`;
+    if (note) note.textContent = filled(texts.localTimes, { zone });
   };
   localize();
 
@@ -87,10 +89,10 @@
     const button = document.createElement("button");
     button.type = "button";
     button.className = "copy";
-    button.textContent = "Copy";
+    button.textContent = texts.copy;
     button.addEventListener("click", async () => {
       const done = await navigator.clipboard.writeText(source.textContent).then(() => true, () => false);
-      button.textContent = done ? "Copied" : "Select it, and copy it by hand";
+      button.textContent = done ? texts.copied : texts.copyByHand;
       say(button.textContent);
       if (!done) getSelection().selectAllChildren(source);
     });
@@ -114,7 +116,6 @@
   // The end of the session is announced two minutes before, and can be delayed. The script asks the
   // service first: another tab may have used the session, or a person may have signed in again
   // there.
-  const ENDED = "Your session has ended. What you typed is still here: sign in in another tab, then send it.";
   let ends = Date.parse(root.dataset.sessionEnds), asked = 0;
   const heard = async (answer) => {
     if (answer.ok) ends = Date.parse(await answer.text());
@@ -124,7 +125,7 @@
   note.className = "note warn ending";
   note.setAttribute("role", "status");
   const stay = document.createElement("button");
-  stay.textContent = "Stay signed in";
+  stay.textContent = texts.stay;
   stay.addEventListener("click", async () => {
     await fetch("/console/session", { ...LIVE, headers: {} }).then(heard, () => {});
     show();
@@ -132,13 +133,13 @@
   const show = () => {
     const rest = ends - now();
     if (rest > 120000) return note.remove();
-    const words = rest > 0 ? "Your session ends in two minutes. " : ENDED;
+    const words = rest > 0 ? `${texts.sessionEnds} ` : texts.sessionEnded;
     if (note.isConnected && note.firstChild.textContent === words) return;
     note.replaceChildren(words, ...(rest > 0 ? [stay] : []));
     document.body.append(note);
   };
   const ending = async () => {
-    const rest = ends - now(), isFirst = rest <= 0 && note.textContent !== ENDED;
+    const rest = ends - now(), isFirst = rest <= 0 && note.textContent !== texts.sessionEnded;
     if (rest > 120000 || (note.isConnected && document.hidden)) return show();
     if (!isFirst && Date.now() - asked < 20000) return show();
     asked = Date.now();
@@ -162,12 +163,12 @@
   };
   const miss = () => {
     missed += 1;
-    if (missed > 1) warn(`This page is not up to date: the service has not answered since ${newest}.`);
+    if (missed > 1) warn(filled(texts.notUpToDate, { time: newest }));
   };
   const replace = (fresh, version) => {
     changing.replaceChildren(...fresh.childNodes);
     Object.assign(changing.dataset, fresh.dataset);
-    if (version) say(`This has changed: ${changing.querySelector(".status .state").textContent}`);
+    if (version) say(filled(texts.nowInState, { state: changing.querySelector(".status .state").textContent }));
     count();
     localize();
   };
@@ -186,7 +187,7 @@
       newest = page.documentElement.dataset.now;
       const fresh = page.querySelector("[data-live]"), counted = page.getElementById("count");
       const isSame = version ? fresh?.dataset.live === version : fresh?.innerHTML === changing.innerHTML;
-      if (version && !isSame && busy()) return warn("This has changed. Reload the page to see it.");
+      if (version && !isSame && busy()) return warn(texts.reload);
       stale.remove();
       if (!fresh || isSame || busy()) return;
       replace(fresh, version);
@@ -203,7 +204,7 @@
   // can be turned off.
   const off = () => localStorage.getItem("console-keys") === "off";
   const keys = document.querySelector("[data-keys-switch]");
-  const label = () => { if (keys) keys.textContent = off() ? "Turn keys on" : "Turn keys off"; };
+  const label = () => { if (keys) keys.textContent = off() ? texts.keysOn : texts.keysOff; };
   if (keys) {
     label();
     keys.addEventListener("click", () => {

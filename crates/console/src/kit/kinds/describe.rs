@@ -11,13 +11,6 @@ pub(super) fn extension(options: &DynamicMessage, name: &str) -> Option<Value> {
     options.has_extension(&extension).then(|| options.get_extension(&extension).into_owned())
 }
 
-/// The texts at this member of an option's value.
-pub(super) fn texts(message: &DynamicMessage, name: &str) -> Vec<String> {
-    let value = message.get_field_by_name(name);
-    let list = value.as_ref().and_then(|value| value.as_list()).unwrap_or_default();
-    list.iter().filter_map(|text| text.as_str().map(str::to_owned)).collect()
-}
-
 /// The value below these members, if each of them is set.
 pub(super) fn below(message: &DynamicMessage, path: &[&str]) -> Option<Value> {
     let (first, rest) = path.split_first()?;

@@ -4,13 +4,13 @@ use super::operation::{Operation, Shape};
 use crate::texts as t;
 
 /// The differences of a kind.
-pub(super) struct Exception {
+pub(crate) struct Exception {
     /// The kind's name in ids.
     kind: &'static str,
     /// The description, if the proto describes only the message.
     pub(super) about: Option<&'static str>,
     /// A warning about the permissions that a change may give, if the form does not show them.
-    pub(super) warning: Option<&'static str>,
+    pub(crate) warning: Option<&'static str>,
     /// Whether it has no pages of records at all.
     pub(super) is_left_out: bool,
     /// A record's separate page: its part of the address, and the text of the link to it.
@@ -24,9 +24,9 @@ pub(super) struct Exception {
     /// Members that can be set only when a record is created.
     unchanged: &'static [&'static str],
     /// The member with the id of the record to which a record of this kind belongs.
-    pub(super) part_of: Option<&'static str>,
+    pub(crate) part_of: Option<&'static str>,
     /// The state of new records, if people can't choose it.
-    pub(super) first_state: Option<&'static str>,
+    pub(crate) first_state: Option<&'static str>,
     /// The page that creates such records, if it is not the form.
     pub(super) new_page: Option<&'static str>,
 }
@@ -100,7 +100,7 @@ impl Exception {
     }
 
     /// Whether a form for an operation of this shape leaves a member out.
-    pub(super) fn withholds(&self, shape: Shape, member: &str) -> bool {
+    pub(crate) fn withholds(&self, shape: Shape, member: &str) -> bool {
         self.unwritten.contains(&member)
             || (shape == Shape::Edit && self.unchanged.contains(&member))
     }

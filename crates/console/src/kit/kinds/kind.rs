@@ -7,6 +7,7 @@ use authority_ids::IdParts;
 use authority_model::DESCRIPTORS;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use prost_reflect::{DescriptorPool, DynamicMessage, FieldDescriptor, MessageDescriptor};
+use tonic::Status;
 
 use super::{
     describe::{comment, extension, sentence, words},
@@ -33,6 +34,8 @@ pub(crate) struct Kind {
     /// The heading that it stands under.
     pub(crate) area: &'static str,
     pub(crate) record: MessageDescriptor,
+    /// The differences of its pages from the protos.
+    pub(crate) exception: &'static Exception,
     /// The final states, in which a record can no longer change.
     pub(super) finals: Vec<String>,
     pub(crate) list: Operation,
@@ -74,6 +77,11 @@ impl Kind {
     /// The kind at this part of an address.
     pub(crate) fn at(path: &str) -> Option<&'static Self> {
         KINDS.iter().find(|kind| kind.path == path)
+    }
+
+    /// The kind at this part of an address, or the error of an unknown page.
+    pub(crate) fn known(path: &str) -> Result<&'static Self, Status> {
+        Self::at(path).ok_or_else(|| Status::not_found(t::NO_SUCH_PAGE))
     }
 
     /// The kind in an id: `svc:<kind>:…`, or `svc:ent:<tenant>:<kind>:…`.
@@ -121,19 +129,9 @@ impl Kind {
         self.key.is_empty()
     }
 
-    /// Whether a form for an operation leaves this member out.
-    pub(crate) fn withholds(&self, shape: Shape, member: &str) -> bool {
-        self.exception().withholds(shape, member)
-    }
-
-    /// The state of new records, if people can't choose it.
-    pub(crate) fn first_state(&self) -> Option<&'static str> {
-        self.exception().first_state
-    }
-
     /// The page of an operation that creates such records.
     pub(crate) fn maker_page(&self, maker: &Operation) -> String {
-        let own = self.exception().new_page.filter(|_| maker.shape == Shape::Create);
+        let own = self.exception.new_page.filter(|_| maker.shape == Shape::Create);
         let usual = || format!("/console/records/{}/new/{}", self.path, maker.word);
         own.map_or_else(usual, str::to_owned)
     }
@@ -156,22 +154,8 @@ impl Kind {
 
     /// The separate page of a record of this kind, with its label.
     pub(crate) fn own_page(&self, id: &str) -> Option<(String, &'static str)> {
-        let (place, label) = self.exception().page?;
+        let (place, label) = self.exception.page?;
         Some((format!("/console/{place}/{}", crate::kit::query::encoded(id)), label))
-    }
-
-    /// The member with the id of the record to which a record of this kind belongs.
-    pub(crate) fn part_of(&self) -> Option<&'static str> {
-        self.exception().part_of
-    }
-
-    /// A warning about the permissions that a change may give, if the form does not show them.
-    pub(crate) fn warning(&self) -> Option<&'static str> {
-        self.exception().warning
-    }
-
-    fn exception(&self) -> &'static Exception {
-        Exception::of(&self.singular)
     }
 
     /// The address of a record's page.
@@ -218,6 +202,7 @@ fn kind(record: &MessageDescriptor) -> Option<Kind> {
         area: area.map_or(t::kit::OTHER, |(.., area)| area),
         finals: states::finals(record),
         record: record.clone(),
+        exception,
         key: key(&get.input, record),
         singular,
         list,

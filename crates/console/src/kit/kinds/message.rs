@@ -8,6 +8,13 @@ pub(crate) fn text(message: &DynamicMessage, name: &str) -> String {
     value.and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
+/// The texts at a member; empty if there are none.
+pub(crate) fn texts(message: &DynamicMessage, name: &str) -> Vec<String> {
+    let value = message.get_field_by_name(name);
+    let list = value.as_ref().and_then(|value| value.as_list()).unwrap_or_default();
+    list.iter().filter_map(|text| text.as_str().map(str::to_owned)).collect()
+}
+
 /// Sets a text if the message has such a member.
 pub(crate) fn set_text(message: &mut DynamicMessage, name: &str, text: &str) {
     if message.try_set_field_by_name(name, Proto::String(text.to_owned())).is_err() {

@@ -11,11 +11,10 @@ mod of_json;
 mod operation;
 mod states;
 mod to_json;
-mod well_known;
 
 pub(crate) use kind::{KINDS, Kind};
 pub(crate) use member::{Input, Member, Written, plain};
-pub(crate) use message::{listed, set_text, text};
+pub(crate) use message::{listed, set_text, text, texts};
 pub(crate) use of_json::of_json;
 pub(crate) use operation::{Operation, Shape};
 pub(crate) use to_json::json;

@@ -8,7 +8,6 @@ use prost_reflect::{
 };
 use serde_json::{Map, Value};
 
-use super::well_known::WellKnown;
 use crate::texts as t;
 
 /// Creates a message with these members.
@@ -95,13 +94,13 @@ fn of_number(kind: &Kind, value: &Value) -> Option<Proto> {
 }
 
 fn of_message(kind: &MessageDescriptor, value: Value) -> Result<Proto, String> {
-    let encoded = match (WellKnown::of(kind), value) {
-        (Some(WellKnown::Timestamp), value) => {
+    let encoded = match (kind.full_name(), value) {
+        ("google.protobuf.Timestamp", value) => {
             let time: Result<Time, _> = serde_json::from_value(value);
             time.map_err(|_| t::kit::MUST_BE_TIME)?.encode_to_vec()
         }
-        (Some(WellKnown::Struct), Value::Object(members)) => Json(members).encode_to_vec(),
-        (None, Value::Object(members)) => {
+        ("google.protobuf.Struct", Value::Object(members)) => Json(members).encode_to_vec(),
+        (_, Value::Object(members)) => {
             let made = of_json(kind, members).map_err(|wrong| {
                 let each = wrong.into_iter().map(|(name, fault)| format!("{name} {fault}"));
                 each.collect::<Vec<_>>().join("; ")

@@ -6,8 +6,8 @@
 use prost_reflect::{DynamicMessage, MessageDescriptor, MethodDescriptor};
 
 use super::{
-    describe::{extension, texts},
-    message::text,
+    describe::extension,
+    message::{text, texts},
     to_json::json,
 };
 use crate::texts as t;

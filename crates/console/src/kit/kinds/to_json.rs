@@ -5,8 +5,6 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, ReflectMessage, Value as Proto};
 use serde_json::{Map, Value};
 
-use super::well_known::WellKnown;
-
 /// The members that have a value, by their names in the proto. Objects without declared members are
 /// sorted by name, because they have no order.
 pub(crate) fn json(message: &DynamicMessage) -> Map<String, Value> {
@@ -45,16 +43,16 @@ fn of_enum(field: &FieldDescriptor, number: i32) -> Value {
 }
 
 fn of_message(message: &DynamicMessage) -> Value {
-    match WellKnown::of(&message.descriptor()) {
-        Some(WellKnown::Timestamp) => {
+    match message.descriptor().full_name() {
+        "google.protobuf.Timestamp" => {
             let time: Option<Time> = message.transcode_to().ok();
             time.and_then(|time| serde_json::to_value(time).ok()).unwrap_or_default()
         }
-        Some(WellKnown::Struct) => {
+        "google.protobuf.Struct" => {
             let object: Option<Json> = message.transcode_to().ok();
             object.map_or(Value::Null, |object| sorted(Value::Object(object.0)))
         }
-        None => Value::Object(json(message)),
+        _ => Value::Object(json(message)),
     }
 }
 

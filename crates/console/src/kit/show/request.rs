@@ -1,5 +1,6 @@
 //! All members of a question as rows of a table, in full.
 
+use authority_presentation::quoted;
 use serde_json::{Map, Value};
 
 /// The maximum number of a value's characters that are shown without a click.
@@ -63,28 +64,13 @@ fn add(rows: &mut Vec<Argument>, path: String, value: &Value) {
                 add(rows, format!("{path}[{index}]"), value);
             }
         }
-        Value::String(text) if text.is_empty() => row(rows, path, "\"\"".to_owned()),
-        Value::String(text) => row(rows, path, text.clone()),
-        other => row(rows, path, other.to_string()),
+        Value::String(text) if !text.is_empty() => rows.push(Argument::new(path, text.clone())),
+        other => rows.push(Argument::new(path, other.to_string())),
     }
 }
 
 fn has_members(items: &[Value]) -> bool {
     items.iter().any(|item| item.is_object() || item.is_array())
-}
-
-/// A name unchanged, or as JSON if its characters could be mistaken for parts of the path.
-fn quoted(name: &str) -> String {
-    let plain = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '-';
-    if !name.is_empty() && name.chars().all(plain) {
-        name.to_owned()
-    } else {
-        Value::from(name).to_string()
-    }
-}
-
-fn row(rows: &mut Vec<Argument>, path: String, value: String) {
-    rows.push(Argument::new(path, value));
 }
 
 #[cfg(test)]

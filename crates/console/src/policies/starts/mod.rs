@@ -13,78 +13,29 @@ pub(super) struct Start {
     pub(super) cedar: &'static str,
 }
 
+#[rustfmt::skip] // a line for each text
 pub(super) static STARTS: [Start; 10] = [
-    Start {
-        word: "threshold",
-        name: t::policies::LARGE_PAYMENTS,
-        about: t::policies::LARGE_PAYMENTS_EFFECT,
-        target: "action:payment.*",
-        cedar: include_str!("threshold.cedar"),
-    },
-    Start {
-        word: "two-people",
-        name: t::policies::TWO_PEOPLE,
-        about: t::policies::TWO_PEOPLE_EFFECT,
-        target: "action:payment.*",
-        cedar: include_str!("two_people.cedar"),
-    },
-    Start {
-        word: "personal-data",
-        name: t::policies::PERSONAL_DATA,
-        about: t::policies::PERSONAL_DATA_EFFECT,
-        target: "action:data.*",
-        cedar: include_str!("personal_data.cedar"),
-    },
-    Start {
-        word: "change-window",
-        name: t::policies::CHANGE_WINDOW,
-        about: t::policies::CHANGE_WINDOW_EFFECT,
-        target: "action:release.*",
-        cedar: include_str!("change_window.cedar"),
-    },
-    Start {
-        word: "place",
-        name: t::policies::COUNTRY,
-        about: t::policies::COUNTRY_EFFECT,
-        target: "",
-        cedar: include_str!("place.cedar"),
-    },
-    Start {
-        word: "duty",
-        name: t::policies::DUTY,
-        about: t::policies::DUTY_EFFECT,
-        target: "action:payment.*",
-        cedar: include_str!("duty.cedar"),
-    },
-    Start {
-        word: "code-shell",
-        name: t::policies::SHELL,
-        about: t::policies::SHELL_EFFECT,
-        target: "action:code.*",
-        cedar: include_str!("code_shell.cedar"),
-    },
-    Start {
-        word: "code-edits",
-        name: t::policies::EDITS,
-        about: t::policies::EDITS_EFFECT,
-        target: "action:code.*",
-        cedar: include_str!("code_edits.cedar"),
-    },
-    Start {
-        word: "code-secrets",
-        name: t::policies::SECRETS,
-        about: t::policies::SECRETS_EFFECT,
-        target: "action:code.*",
-        cedar: include_str!("code_secrets.cedar"),
-    },
-    Start {
-        word: "code-mcp",
-        name: t::policies::MCP,
-        about: t::policies::MCP_EFFECT,
-        target: "action:code.*",
-        cedar: include_str!("code_mcp.cedar"),
-    },
+    start("threshold", t::policies::LARGE_PAYMENTS, t::policies::LARGE_PAYMENTS_EFFECT, "action:payment.*", include_str!("threshold.cedar")),
+    start("two-people", t::policies::TWO_PEOPLE, t::policies::TWO_PEOPLE_EFFECT, "action:payment.*", include_str!("two_people.cedar")),
+    start("personal-data", t::policies::PERSONAL_DATA, t::policies::PERSONAL_DATA_EFFECT, "action:data.*", include_str!("personal_data.cedar")),
+    start("change-window", t::policies::CHANGE_WINDOW, t::policies::CHANGE_WINDOW_EFFECT, "action:release.*", include_str!("change_window.cedar")),
+    start("place", t::policies::COUNTRY, t::policies::COUNTRY_EFFECT, "", include_str!("place.cedar")),
+    start("duty", t::policies::DUTY, t::policies::DUTY_EFFECT, "action:payment.*", include_str!("duty.cedar")),
+    start("code-shell", t::policies::SHELL, t::policies::SHELL_EFFECT, "action:code.*", include_str!("code_shell.cedar")),
+    start("code-edits", t::policies::EDITS, t::policies::EDITS_EFFECT, "action:code.*", include_str!("code_edits.cedar")),
+    start("code-secrets", t::policies::SECRETS, t::policies::SECRETS_EFFECT, "action:code.*", include_str!("code_secrets.cedar")),
+    start("code-mcp", t::policies::MCP, t::policies::MCP_EFFECT, "action:code.*", include_str!("code_mcp.cedar")),
 ];
+
+const fn start(
+    word: &'static str,
+    name: &'static str,
+    about: &'static str,
+    target: &'static str,
+    cedar: &'static str,
+) -> Start {
+    Start { word, name, about, target, cedar }
+}
 
 impl Start {
     /// The text with this word, or the first one.
