@@ -55,14 +55,21 @@ async fn old_partitions_are_dropped_when_they_are_empty_and_never_with_a_row() {
     let world = World::start().await;
     let held = World::tenant(&world.app, "held").await;
     set(&world, &held, json!({"legal_hold": {"reason": "case 7"}})).await;
+    world.events(3).await;
+    world.events_of(&held, 1, "svc.authority.suspended").await;
     let ends = [("one", 90), ("two", 60), ("three", 40)];
-    for (table, prefix) in [
-        ("events", "svc:event:"),
-        ("webhook_deliveries", "svc:delivery:"),
-        ("webhook_attempts", "svc:delivery:"),
-    ] {
-        world.run(&partitions(table, prefix, &ends)).await;
+    for table in ["webhook_deliveries", "webhook_attempts"] {
+        world.run(&partitions(table, "svc:delivery:", &ends)).await;
     }
+    // One transaction: the service's own worker would drop the empty partitions.
+    let of = |tenant_id: &str| format!("tenant_id = '{tenant_id}'");
+    let made = [
+        partitions("events", "svc:event:", &ends),
+        old_events(100, &format!("{} AND last_sequence = 1", of(&world.tenant_id))),
+        old_events(70, &format!("{} AND last_sequence = 2", of(&world.tenant_id))),
+        old_events(70, &of(&held)),
+    ];
+    world.run(&made.concat()).await;
     // If the login is not a superuser, row policies apply to it although it owns the tables.
     world
         .run(&format!(
@@ -75,12 +82,6 @@ async fn old_partitions_are_dropped_when_they_are_empty_and_never_with_a_row() {
              ALTER FUNCTION drop_event_partition OWNER TO {LOGIN}"
         ))
         .await;
-    world.events(3).await;
-    world.events_of(&held, 1, "svc.authority.suspended").await;
-    let of = |tenant_id: &str| format!("tenant_id = '{tenant_id}'");
-    world.run(&old_events(100, &format!("{} AND last_sequence = 1", of(&world.tenant_id)))).await;
-    world.run(&old_events(70, &format!("{} AND last_sequence = 2", of(&world.tenant_id)))).await;
-    world.run(&old_events(70, &of(&held))).await;
     run(&world).await;
     let (kept, gone) = ("events_two", "events_one");
     let left = names(&world).await;

@@ -50,16 +50,18 @@ async fn an_erased_context_is_not_found() {
 async fn a_context_that_is_being_erased_is_not_indexed() {
     let (app, client, _) = demo().await;
     let id = decided(&client, paying(10.0, "Globex", "FR76", "R-1")).await;
-    let looked = "UPDATE fact_cursor SET seen_at = transaction_timestamp() + interval '2 minutes', \
-         seen_xid = pg_current_xact_id()::text::bigint";
-    app.database.run(looked).await;
-    // The transaction begins after the last look. The worker would otherwise wait for its end.
     let mut eraser = app.database.owner().await;
     let erase = format!(
         "BEGIN; SELECT set_config('role', authority_role('system'), true); \
          UPDATE decisions SET context = '', context_salt = '' WHERE id = '{id}'"
     );
     eraser.batch_execute(&erase).await.unwrap();
+    // As if the last look was before this transaction began. The worker would otherwise wait for its
+    // end. Until this update, the decision is too young for the worker.
+    let looked = "UPDATE fact_cursor SET seen_at = transaction_timestamp() + interval '2 minutes', \
+         seen_xid = (SELECT min(backend_xid::text::bigint) - 1 FROM pg_stat_activity \
+                     WHERE datname = current_database() AND pid <> pg_backend_pid())";
+    app.database.run(looked).await;
     for _ in 0..5 {
         app.fact_index().round().await.unwrap();
         assert_eq!(count(&app, "decision_facts").await, 0);
