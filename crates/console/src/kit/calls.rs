@@ -125,8 +125,8 @@ impl Calls {
         self.answer(call).await
     }
 
-    /// Sends the call with the extensions of the page's request, in a span of its own. The API's layers name the current span after the
-    /// operation. They must not rename the page's span.
+    /// Sends the call with the extensions of the page's request, in a span of its own. The API's
+    /// layers name the current span after the operation. They must not rename the page's span.
     async fn answer(&self, mut call: Request<Body>) -> Response {
         *call.extensions_mut() = self.extensions.clone();
         let span = tracing::debug_span!("call");
